@@ -111,6 +111,8 @@ onEveryEngineInLongRuns('the catalogue', (place) => {
       writerequireage: null,
       live: true,
       columnar: false,
+      retention: null,
+      hold: false,
       isview: false,
       view: null,
       rights: ['select'],

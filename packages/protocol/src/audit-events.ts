@@ -195,6 +195,15 @@ export const AUDIT_EVENTS = {
   'usage.closed': change('The usage report of a month was closed. The target is the month.', 'digest', 'head'),
   'licence.trial': change('A user began a trial of a product.', 'until'),
   'columns.rebuilt': change('The column segments of a table are written anew.', 'table'),
+  'table.held': change('A table is held: none of its rows can be deleted.', 'table'),
+  'table.released': change('A table is no longer held.', 'table'),
+  'retention.cut': event(
+    'Rows before the cut of a retention were deleted, in the last hour at most. `oldest` is the time of the oldest of them.',
+    'table',
+    'rows',
+    'oldest',
+    'cut',
+  ),
   'mail.sent': event('The mail server took a mail.', 'mail', 'kind'),
   'mail.failed': event(
     'A mail was given up: the mail server refused it, or it was too late.',

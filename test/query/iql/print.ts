@@ -60,6 +60,8 @@ export function print(statement: Statement): string {
       return `EXPLAIN ${statement.analyze ? 'ANALYZE ' : ''}${print(statement.statement)}`
     case 'explain-live':
       return `EXPLAIN LIVE ${print(statement.query)}`
+    case 'explain-retention':
+      return `EXPLAIN ${print(statement.statement)}`
     case 'describe':
       return `DESCRIBE ${printName(statement.table)}`
     case 'show-tables':
@@ -153,7 +155,8 @@ function printAlteration(action: Extract<Statement, { kind: 'alter-table' }>['ac
 }
 
 function printTableChanges(changes: TableChanges): string {
-  const { readScope, writeScope, rowFilter, readNeed, writeNeed, comment, live, columnar } = changes
+  const { readScope, writeScope, rowFilter, readNeed, writeNeed, comment, live, columnar, hold } = changes
+  const { retention } = changes
   return [
     printChange('READ SCOPE', readScope, printText),
     printChange('WRITE SCOPE', writeScope, printText),
@@ -163,6 +166,12 @@ function printTableChanges(changes: TableChanges): string {
     printChange('COMMENT', comment, printText),
     printChange('WITH', live, (isOn) => `(live = ${isOn ? 'on' : 'off'})`),
     printChange('WITH', columnar, (isOn) => `(columns = ${isOn ? 'on' : 'off'})`),
+    ...(retention === undefined
+      ? []
+      : [
+          ` WITH (retention = ${retention === null ? 'NULL' : `${printText(retention.time)} ON ${printName(retention.on)}`})`,
+        ]),
+    printChange('WITH', hold, (isOn) => `(hold = ${isOn ? 'on' : 'off'})`),
   ].join('')
 }
 

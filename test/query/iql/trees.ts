@@ -307,6 +307,8 @@ const need = fc.oneof(
   fc.tuple(acr, age).map(([level, seconds]) => ({ ...level, ...seconds })),
 )
 
+const retention = fc.record({ time: anyText, on: name, at: fc.constant(at) })
+
 const insert = fc.record({
   kind: fc.constant('insert' as const),
   table: name,
@@ -369,6 +371,8 @@ export const statements: fc.Arbitrary<Statement> = fc.oneof(
       comment: maybe(anyText),
       live: maybe(fc.boolean()),
       columnar: maybe(fc.boolean()),
+      retention: maybe(fc.option(retention)),
+      hold: maybe(fc.boolean()),
       checks: maybe(some(check)),
       query: maybe(trees.query),
       at: fc.constant(at),
@@ -398,6 +402,8 @@ export const statements: fc.Arbitrary<Statement> = fc.oneof(
           comment: maybe(fc.option(anyText)),
           live: maybe(fc.boolean()),
           columnar: maybe(fc.boolean()),
+          retention: maybe(fc.option(retention)),
+          hold: maybe(fc.boolean()),
         })
         .filter(({ kind: _kind, ...said }) => Object.values(said).some((change) => change !== undefined)),
     ),

@@ -6,8 +6,15 @@ import type { CatalogueView } from '../bound/catalogue-view.ts'
 import { mergeQueries } from '../rewrite/merge-queries.ts'
 import { Binding, type BindingRules, type BindOptions, type Literals } from '../scope/binding.ts'
 import type { Statement } from '../syntax/ast.ts'
-import { BOOLEAN, INTEGER, JSON_TYPE, TEXT } from '../types/types.ts'
-import { bindAlterTable, bindCreateIndex, bindCreateTable, bindDropIndex, bindDropTable } from './define.ts'
+import { BOOLEAN, INTEGER, JSON_TYPE, TEXT, TIMESTAMP } from '../types/types.ts'
+import {
+  bindAlterTable,
+  bindCreateIndex,
+  bindCreateTable,
+  bindDropIndex,
+  bindDropTable,
+  bindSetTable,
+} from './define.ts'
 import { bindExpression } from './expression.ts'
 import { lookupDefinition } from './from.ts'
 import { bindQuery } from './query.ts'
@@ -57,6 +64,8 @@ function bindStatement(binding: Binding, statement: Statement): BoundStatement {
       }
     case 'explain-live':
       return { kind: 'explain-live', query: mergeQueries(bindQuery(binding, undefined, statement.query)) }
+    case 'explain-retention':
+      return { kind: 'explain-retention', change: bindSetTable(binding, statement.statement) }
     case 'create-table':
       return bindCreateTable(binding, statement)
     case 'alter-table':
@@ -124,6 +133,14 @@ const LIVE_COLUMNS: readonly ResultColumn[] = [
   { name: 'key', type: JSON_TYPE, nullable: true },
   { name: 'reason', type: TEXT, nullable: false },
 ]
+const RETENTION_COLUMNS: readonly ResultColumn[] = [
+  { name: 'horizon', type: TIMESTAMP, nullable: true },
+  { name: 'cut', type: TIMESTAMP, nullable: true },
+  { name: 'rows', type: INTEGER, nullable: false },
+  { name: 'oldest', type: TIMESTAMP, nullable: true },
+  { name: 'stay', type: JSON_TYPE, nullable: false },
+  { name: 'go', type: JSON_TYPE, nullable: false },
+]
 
 function statementColumns(statement: BoundStatement): readonly ResultColumn[] {
   switch (statement.kind) {
@@ -137,6 +154,8 @@ function statementColumns(statement: BoundStatement): readonly ResultColumn[] {
       return PLAN_COLUMNS
     case 'explain-live':
       return LIVE_COLUMNS
+    case 'explain-retention':
+      return RETENTION_COLUMNS
     case 'show-tables':
       return TABLE_COLUMNS
     case 'describe':

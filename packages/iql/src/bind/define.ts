@@ -24,13 +24,14 @@ import { fitColumn } from './fit-column.ts'
 import { lookupDefinition } from './from.ts'
 import { refuseUnstorable } from './query.ts'
 import { refuseCopies } from './refuse-copies.ts'
+import { bindRetention } from './retention.ts'
 import { bindFilterText } from './row-filter.ts'
 import { bindType } from './type.ts'
 import { requireColumn } from './write.ts'
 
 export function bindCreateTable(binding: Binding, written: CreateTable): Bound.CreateTable {
   requireDefine(binding, written.at)
-  const { name, ifNotExists, readScope, writeScope, readNeed, writeNeed, comment, live, columnar } = written
+  const { name, ifNotExists, readScope, writeScope, readNeed, writeNeed, comment, live, columnar, hold } = written
   checkName(binding, name)
   const existing = definitionIn(binding.catalogue, name.text)
   if (existing?.view !== undefined)
@@ -66,6 +67,8 @@ export function bindCreateTable(binding: Binding, written: CreateTable): Bound.C
     comment,
     isLive: live ?? true,
     isColumnar: columnar ?? false,
+    retention: bindRetention(binding, columns, written.retention),
+    isHeld: hold ?? false,
     query: written.query,
   }
 }
@@ -223,13 +226,21 @@ export function bindAlterTable(
   }
 }
 
+/** ALTER TABLE … SET … */
+export function bindSetTable(binding: Binding, { table: name, action, at }: AlterTable): Bound.SetRights {
+  requireDefine(binding, at)
+  if (action.kind !== 'set') throw new Error(`Not a SET: ${action.kind}`)
+  return bindSetRights(binding, ownTable(binding, name), action)
+}
+
 function bindSetRights(binding: Binding, table: TableView, changes: TableChanges): Bound.SetRights {
   const { readScope, writeScope, rowFilter: filter, readNeed, writeNeed, comment } = changes
-  const { live: isLive, columnar: isColumnar } = changes
+  const { live: isLive, columnar: isColumnar, hold: isHeld } = changes
+  const retention = bindRetention(binding, table.columns, changes.retention)
   if (filter) bindFilterText(binding, table.name, table.columns, filter, binding.nextSource())
   const rowFilter = filter ? printExpression(filter) : filter
   const rights = { readScope, writeScope, rowFilter, readNeed, writeNeed, comment }
-  return { kind: 'set-rights', table, ...rights, isLive, isColumnar }
+  return { kind: 'set-rights', table, ...rights, isLive, isColumnar, retention, isHeld }
 }
 
 function bindAddColumn(binding: Binding, table: TableView, written: ColumnDefinition): Bound.AddColumn {

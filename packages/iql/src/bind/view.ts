@@ -98,7 +98,8 @@ function resolveGroupKey(key: Select['groupBy'][number], { items }: Select): Sel
 export function bindAlterView(binding: Binding, { name, changes, at }: AlterView): Bound.SetRights {
   requireDefine(binding, at)
   const needs = { readNeed: undefined, writeNeed: undefined }
-  const unchanged = { writeScope: undefined, rowFilter: undefined, isLive: undefined, isColumnar: undefined, ...needs }
+  const kept = { isLive: undefined, isColumnar: undefined, retention: undefined, isHeld: undefined }
+  const unchanged = { writeScope: undefined, rowFilter: undefined, ...kept, ...needs }
   return { kind: 'set-rights', table: viewNamed(binding, name), ...changes, ...unchanged }
 }
 

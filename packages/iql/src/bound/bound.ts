@@ -2,7 +2,7 @@
 
 import type { StepUpNeed } from 'gatehouse-protocol'
 import type { Query } from '../syntax/ast-query.ts'
-import type { IqlType } from '../types/types.ts'
+import type { Interval, IqlType } from '../types/types.ts'
 import type { BoundExpression, BoundQuery, OutputItem, ResultColumn } from './bound-query.ts'
 import type { ColumnView, TableView } from './catalogue-view.ts'
 
@@ -49,6 +49,7 @@ export type BoundStatement =
   | DropIndex
   | Explain
   | ExplainLive
+  | ExplainRetention
   | DescribeTable
   | ShowTables
 
@@ -56,6 +57,7 @@ const READING: ReadonlySet<BoundStatement['kind']> = new Set<BoundStatement['kin
   'query',
   'explain',
   'explain-live',
+  'explain-retention',
   'describe',
   'show-tables',
 ])
@@ -160,8 +162,16 @@ export interface CreateTable {
   readonly isLive: boolean
   /** Whether the rows are also kept by column. */
   readonly isColumnar: boolean
+  readonly retention: RetentionChange | null | undefined
+  readonly isHeld: boolean
   /** AS query: the rows of the new table. */
   readonly query: Query | undefined
+}
+
+/** How long rows are kept, and the column that says how old one is. */
+export interface RetentionChange {
+  readonly time: Interval
+  readonly on: string
 }
 
 /** A CHECK constraint as IQL text, checked against the columns. */
@@ -230,6 +240,8 @@ export interface SetRights {
   readonly comment: string | null | undefined
   readonly isLive: boolean | undefined
   readonly isColumnar: boolean | undefined
+  readonly retention: RetentionChange | null | undefined
+  readonly isHeld: boolean | undefined
 }
 
 /** DROP TABLE [IF EXISTS] name; undefined if IF EXISTS found no table. */
@@ -291,6 +303,12 @@ export interface Explain {
 export interface ExplainLive {
   readonly kind: 'explain-live'
   readonly query: BoundQuery
+}
+
+/** EXPLAIN ALTER TABLE … SET WITH (retention = …): which rows it would delete. */
+export interface ExplainRetention {
+  readonly kind: 'explain-retention'
+  readonly change: SetRights
 }
 
 /** DESCRIBE table, SHOW COLUMNS FROM table */

@@ -17,6 +17,7 @@ export type Statement =
   | DropIndex
   | Explain
   | ExplainLive
+  | ExplainRetention
   | Describe
   | ShowTables
 
@@ -78,7 +79,7 @@ export interface Delete extends Placed {
 
 // ── Define ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** CREATE TABLE [IF NOT EXISTS] name (column | key | check, …) [READ SCOPE 'x'] [WRITE SCOPE 'x'] [ROW FILTER (…)] [REQUIRE (…)] [WRITE REQUIRE (…)] [COMMENT 'x'] [WITH (live = …, columns = …)] [AS query] */
+/** CREATE TABLE [IF NOT EXISTS] name (column | key | check, …) [READ SCOPE 'x'] [WRITE SCOPE 'x'] [ROW FILTER (…)] [REQUIRE (…)] [WRITE REQUIRE (…)] [COMMENT 'x'] [WITH (live = …, columns = …, retention = …, hold = …)] [AS query] */
 export interface CreateTable extends Placed {
   readonly kind: 'create-table'
   readonly ifNotExists: boolean
@@ -96,8 +97,16 @@ export interface CreateTable extends Placed {
   readonly comment: string | undefined
   readonly live: boolean | undefined
   readonly columnar: boolean | undefined
+  readonly retention: RetentionClause | null | undefined
+  readonly hold: boolean | undefined
   /** AS query, which gives the columns, and the rows. */
   readonly query?: Query | undefined
+}
+
+/** retention = 'interval' ON column */
+export interface RetentionClause extends Placed {
+  readonly time: string
+  readonly on: Name
 }
 
 /** [CONSTRAINT name] CHECK (condition); `column` is that of the definition that it is part of. */
@@ -145,6 +154,8 @@ export interface TableChanges {
   readonly comment: string | null | undefined
   readonly live: boolean | undefined
   readonly columnar: boolean | undefined
+  readonly retention: RetentionClause | null | undefined
+  readonly hold: boolean | undefined
 }
 
 /** DROP TABLE | VIEW | INDEX [IF EXISTS] name */
@@ -197,6 +208,12 @@ export interface Explain extends Placed {
   /** Only of a query, which is run. */
   readonly analyze?: true | undefined
   readonly statement: Query | Insert | Update | Delete
+}
+
+/** EXPLAIN ALTER TABLE … SET WITH (retention = …) */
+export interface ExplainRetention extends Placed {
+  readonly kind: 'explain-retention'
+  readonly statement: AlterTable
 }
 
 /** EXPLAIN LIVE query */

@@ -9,6 +9,7 @@ import type {
   CreateTable,
   CreateView,
   KeyDefinition,
+  RetentionClause,
   Statement,
   TableChanges,
   ViewChanges,
@@ -116,7 +117,7 @@ function acceptsIfExists(tokens: TokenStream): boolean {
 
 type TableOptions = Pick<
   CreateTable,
-  'readScope' | 'writeScope' | 'rowFilter' | 'readNeed' | 'writeNeed' | 'comment' | 'live' | 'columnar'
+  'readScope' | 'writeScope' | 'rowFilter' | 'readNeed' | 'writeNeed' | 'comment' | Switched
 >
 
 function parseTableOptions(tokens: TokenStream): TableOptions {
@@ -159,7 +160,7 @@ function parseTableChanges(tokens: TokenStream, read: ReadPart): TableChanges {
       changes = { ...changes, rowFilter: read(parseRowFilter) }
     } else if (changes.comment === undefined && tokens.accepts('comment')) {
       changes = { ...changes, comment: read(parseComment) }
-    } else if ((changes.live === undefined || changes.columnar === undefined) && tokens.accepts('with')) {
+    } else if (SWITCHES.some((name) => changes[name] === undefined) && tokens.accepts('with')) {
       changes = parseSwitches(tokens, changes)
     } else return changes
   }
@@ -174,11 +175,16 @@ const NO_CHANGES: TableChanges = {
   comment: undefined,
   live: undefined,
   columnar: undefined,
+  retention: undefined,
+  hold: undefined,
 }
+
+const SWITCHES = ['live', 'columnar', 'retention', 'hold'] as const
+type Switched = (typeof SWITCHES)[number]
 
 /**
  * With = "WITH" "(" Switch {"," Switch} ")"
- * Switch = ("LIVE" | "COLUMNS") "=" ("ON" | "OFF")
+ * Switch = ("LIVE" | "COLUMNS" | "HOLD") "=" ("ON" | "OFF") | "RETENTION" "=" (Text "ON" Name | "NULL")
  */
 function parseSwitches(tokens: TokenStream, changes: TableChanges): TableChanges {
   let switched = changes
@@ -187,6 +193,10 @@ function parseSwitches(tokens: TokenStream, changes: TableChanges): TableChanges
     if (switched.live === undefined && tokens.accepts('live')) switched = { ...switched, live: parseSwitch(tokens) }
     else if (switched.columnar === undefined && tokens.accepts('columns'))
       switched = { ...switched, columnar: parseSwitch(tokens) }
+    else if (switched.retention === undefined && tokens.accepts('retention'))
+      switched = { ...switched, retention: parseRetention(tokens) }
+    else if (switched.hold === undefined && tokens.accepts('hold'))
+      switched = { ...switched, hold: parseSwitch(tokens) }
     else throw tokens.unexpected()
   } while (tokens.accepts(','))
   return tokens.closing(switched)
@@ -197,6 +207,15 @@ function parseSwitch(tokens: TokenStream): boolean {
   const isOn = tokens.accepts('on')
   if (!isOn) tokens.expects('off')
   return isOn
+}
+
+function parseRetention(tokens: TokenStream): RetentionClause | null {
+  tokens.expects('=')
+  const { at } = tokens.token
+  if (tokens.accepts('null')) return null
+  const time = tokens.text("an interval, such as '30 days'")
+  tokens.expects('on')
+  return { time, on: tokens.name('a column'), at }
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Parses one IQL statement into a syntax tree: recursive descent, with a Pratt loop for expressions. */
 import { Refusal } from 'gatehouse-protocol'
-import type { Explain, ExplainLive, Statement } from './ast.ts'
+import type { Explain, ExplainLive, ExplainRetention, Statement } from './ast.ts'
 import type { Expression } from './ast-query.ts'
 import { type Token, tokenize } from './lexer.ts'
 import { DEFAULT_LIMITS, type Limits } from './limits.ts'
@@ -63,8 +63,8 @@ function parseStatement(tokens: TokenStream): Statement {
   throw tokens.unexpected()
 }
 
-/** Explain = "EXPLAIN" (["ANALYZE"] Query | Insert | Update | Delete | "LIVE" Query) */
-function parseExplain(tokens: TokenStream): Explain | ExplainLive {
+/** Explain = "EXPLAIN" (["ANALYZE"] Query | Insert | Update | Delete | AlterTable | "LIVE" Query) */
+function parseExplain(tokens: TokenStream): Explain | ExplainLive | ExplainRetention {
   const at = tokens.expects('explain')
   if (tokens.accepts('live')) return { kind: 'explain-live', query: parseQuery(tokens), at }
   const analyze = tokens.accepts('analyze')
@@ -83,6 +83,10 @@ function parseExplain(tokens: TokenStream): Explain | ExplainLive {
         'Syntax',
         'write EXPLAIN',
       )
+    case 'alter-table':
+      if (!analyze && statement.action.kind === 'set' && statement.action.retention !== undefined)
+        return { kind: 'explain-retention', statement, at }
+      throw tokens.fail('EXPLAIN takes an ALTER TABLE that sets a retention, no other', startsAt)
     default:
       throw tokens.fail('EXPLAIN takes a SELECT, INSERT, UPDATE or DELETE', startsAt)
   }

@@ -1,4 +1,5 @@
 /** What administration needs from the services of a running server. */
+import type { Principal } from 'gatehouse-protocol'
 import type { AttributeValues } from '../store/accounts/user.ts'
 import type { MailPort } from '../store/mail/notify.ts'
 import type { JsonObject } from './request/body.ts'
@@ -137,6 +138,23 @@ export interface ColumnSegments {
   verify(table: string, signal: AbortSignal): Promise<object | undefined>
   /** False if the table has none. */
   rebuild(table: string): Promise<boolean>
+}
+
+/** The retention of tables. */
+export interface RetentionRounds {
+  list(): Promise<readonly object[]>
+  /** As an ALTER TABLE of the caller. Members that are absent stay as they are. */
+  set(caller: Principal, table: string, setting: RetentionSetting): Promise<object | undefined>
+  /** What `set` would delete. */
+  explain(caller: Principal, table: string, setting: RetentionSetting): Promise<object | undefined>
+  /** Undefined if the table has none. */
+  run(table: string, signal: AbortSignal): Promise<object | undefined>
+}
+
+export interface RetentionSetting {
+  /** Null: rows are kept for ever from now on. */
+  readonly retention?: { readonly time: string; readonly on: string } | null | undefined
+  readonly hold?: boolean | undefined
 }
 
 /** E-mail, as far as an administrator has to do with it. */

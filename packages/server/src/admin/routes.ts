@@ -24,6 +24,7 @@ import { linkRoutes } from './links.ts'
 import { mailRoutes } from './mail.ts'
 import { platformRoutes } from './platform.ts'
 import { resourceRoutes } from './resource-routes.ts'
+import { retentionRoutes } from './retention.ts'
 import type { AdminRoute } from './route.ts'
 import { scimRoutes } from './scim.ts'
 import { scopeRoutes } from './scopes.ts'
@@ -67,6 +68,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...licenceRoutes,
   ...usageRoutes,
   ...columnRoutes,
+  ...retentionRoutes,
   ...platformRoutes,
   ...activityRoutes,
   ...wireRoutes,

@@ -135,6 +135,24 @@ export const QUERY_ERRORS = {
     'A row does not meet a check of its table',
     'Change the values so that the condition that the message names is not false. GET /catalogue/tables/{table} lists the checks.',
   ),
+  'Data.TooOld': entry(
+    409,
+    '23514',
+    'A row is older than the retention of its table',
+    'Rows before `Horizon` are closed. Leave them out, or ask for a longer [retention](retention.md).',
+  ),
+  'Data.Held': entry(
+    409,
+    '55000',
+    'The table is held',
+    'Nothing is deleted while `hold = on`: see [retention](retention.md#legal-hold).',
+  ),
+  'Data.ClockDiffers': entry(
+    409,
+    '55000',
+    'The clock is not to be trusted',
+    'Retention waits until the clocks of the node and of the database agree again.',
+  ),
   'Data.TableExists': entry(409, '42P07', 'The name is taken', 'Choose another name.'),
   'Data.ReservedName': entry(
     400,

@@ -25,6 +25,8 @@ import { LiveService } from './live/live-service.ts'
 import type { DeriveKey } from './live/position.ts'
 import { Planner } from './plan/planner.ts'
 import { type TableUser, tablesOfUser } from './plan/user-tables.ts'
+import type { RetentionAdministration } from './retention/administration.ts'
+import type { Retention } from './retention/retention.ts'
 import { type AuditSource, type AuditTable, createAuditTable } from './run/audit-table.ts'
 import { createRunner, type RunStatement } from './run/in-process.ts'
 import { NodeCatalogue } from './run/node-catalogue.ts'
@@ -147,12 +149,19 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
       onError,
     },
   })
-  const catalogue = await NodeCatalogue.open({ ...options, engine, onError })
-  return new QueryService({ ...options, limits, onError }, engine, catalogue)
+  const keeper = new Keeper({ lease: engine.lease, onError, older: options.olderNodes })
+  const requireUpgraded = () => keeper.requireUpgraded()
+  const catalogue = await NodeCatalogue.open({ ...options, engine, onError, requireUpgraded })
+  return new QueryService({ ...options, limits, onError, keeper }, engine, catalogue)
+}
+
+interface OpenOptions extends QueryOptions {
+  readonly limits: QueryLimits
+  readonly keeper: Keeper
 }
 
 export class QueryService {
-  readonly #options: QueryOptions & { readonly limits: QueryLimits }
+  readonly #options: OpenOptions
   readonly #liveLimits: LiveLimits
   readonly #engine: Engine
   readonly #catalogue: NodeCatalogue
@@ -162,6 +171,8 @@ export class QueryService {
   readonly #observe: Observe
   readonly #live: LiveService
   readonly #endpoints: QueryEndpoints[] = []
+  /** Loaded when the first table has a retention. */
+  #retention: Promise<Retention> | undefined
   readonly #timers: readonly NodeJS.Timeout[]
   /** For the declarative file and the demonstration data. */
   readonly tables: Tables
@@ -178,7 +189,7 @@ export class QueryService {
   /** Chooses the node that does the work of what is kept. */
   readonly keeper: Keeper
 
-  constructor(options: QueryOptions & { readonly limits: QueryLimits }, engine: Engine, catalogue: NodeCatalogue) {
+  constructor(options: OpenOptions, engine: Engine, catalogue: NodeCatalogue) {
     const { limits, clock, audit = noAudit, owners = NO_OWNERS, auditLog = EMPTY_LOG, onError } = options
     this.#options = options
     this.#engine = engine
@@ -207,7 +218,9 @@ export class QueryService {
     this.documents = new Documents({ rows: engine.documents, owners, clock, audit, perOwner: limits.documentsPerOwner })
     this.tables = createTables({ engine, catalogue, clock })
     this.query = createRunner(this.#parts)
-    this.keeper = new Keeper({ lease: engine.lease, onError, older: options.olderNodes })
+    this.keeper = options.keeper
+    catalogue.onChange(() => this.#followRetention())
+    this.#followRetention()
     this.#timers = [
       setInterval(() => this.#cleanUp(), CLEANUP_INTERVAL_MS).unref(),
       setInterval(() => this.documents.removeOrphans().catch(onError), ORPHANS_INTERVAL_MS).unref(),
@@ -250,6 +263,28 @@ export class QueryService {
   /** The column segments of tables; undefined if the engine has none. */
   get columns(): ColumnTables | undefined {
     return this.#engine.columns
+  }
+
+  /** How long rows are kept, for operators. */
+  async retention(): Promise<RetentionAdministration> {
+    const { administerRetention } = await import('./retention/administration.ts')
+    return administerRetention({
+      rows: this.#engine.retention,
+      snapshot: () => this.#catalogue.snapshot,
+      query: this.query,
+      wake: () => void this.#retention?.then((retention) => retention.wake()),
+    })
+  }
+
+  #followRetention(): void {
+    const find = () => this.#catalogue.snapshot.definitions.filter(({ retention }) => retention !== undefined)
+    if (this.#retention === undefined && find().length === 0) return
+    const { clock, metrics, onError } = this.#options
+    const rows = this.#engine.retention
+    this.#retention ??= import('./retention/retention.ts').then(
+      ({ Retention }) => new Retention({ keeper: this.keeper, rows, clock, audit: this.#audit, metrics, onError }),
+    )
+    this.#retention.then((retention) => retention.catalogueLoaded(find())).catch(onError)
   }
 
   /** The tables that a user could use. */

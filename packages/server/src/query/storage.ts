@@ -15,9 +15,11 @@ import * as postgres from './engines/postgres/catalogue.ts'
 import { SCHEMA, sqlType } from './engines/postgres/representation.ts'
 import { checkPostgres } from './engines/postgres/setup/fitness.ts'
 import { prepareDatabase } from './engines/postgres/setup/setup.ts'
+import { CUTS, RETENTION } from './engines/retention.ts'
 import * as sqlite from './engines/sqlite/catalogue.ts'
 import { openForWriting } from './engines/sqlite/connection.ts'
 import { rowId } from './engines/sqlite/dialect/row-id.ts'
+import { MODE } from './engines/sqlite/retention/retention-triggers.ts'
 import { COMMITS } from './engines/sqlite/write/commit-records.ts'
 
 export type { TableDefinition } from './catalogue/definition.ts'
@@ -105,6 +107,16 @@ export const OWN_TABLES: ReadonlyMap<string, OwnTable> = new Map<string, OwnTabl
   ],
   [DOCUMENT_READERS, { key: ['reader', 'sortname', 'id'], columns: texts('reader', 'sortname', 'id', 'kind') }],
   [
+    RETENTION,
+    {
+      key: ['name'],
+      columns: {
+        ...texts('name', 'time_column', 'fault'),
+        ...integers('held', 'horizon', 'settling', 'cut', 'requested', 'done', 'removed'),
+      },
+    },
+  ],
+  [
     ENTRIES,
     {
       key: ['key'],
@@ -122,7 +134,11 @@ function texts(...names: readonly string[]): Record<string, IqlType> {
   return Object.fromEntries(names.map((name) => [name, TEXT]))
 }
 
-const OF_PROCESSES = new RegExp(`^(?:_gh_logs|_gh_log_.*|_gh_column_.*|${KEEPER}|${COMMITS})$`)
+function integers(...names: readonly string[]): Record<string, IqlType> {
+  return Object.fromEntries(names.map((name) => [name, INTEGER]))
+}
+
+const OF_PROCESSES = new RegExp(`^(?:_gh_logs|_gh_log_.*|_gh_column_.*|${KEEPER}|${CUTS}|${MODE}|${COMMITS})$`)
 
 /** Whether it is a table of processes that have ended, or the service makes a new one when it starts. */
 export function isOfProcesses(name: string): boolean {

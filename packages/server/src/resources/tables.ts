@@ -1,4 +1,5 @@
 /** Tables in the declarative file. They are administered with IQL: see query/catalogue. */
+import { readInterval, writeDuration } from 'gatehouse-iql'
 import type { StepUpRules } from 'gatehouse-protocol'
 import type { XStatic } from 'typebox/schema'
 import { closed, either, flag, list, text, words } from '../schema/builders.ts'
@@ -24,6 +25,10 @@ export interface TableTarget {
   readonly live: boolean
   /** Whether the rows are also kept by column. */
   readonly columnar?: boolean | undefined
+  /** How long rows are kept, and the column that says how old one is. */
+  readonly retention?: { readonly time: string; readonly on: string } | undefined
+  /** Whether no row may be deleted. */
+  readonly hold?: boolean | undefined
 }
 
 export interface ColumnTarget {
@@ -79,6 +84,11 @@ const TABLE = closed(['name', 'columns'], {
   columnar: flag(
     'true: the rows are also kept by column, so that statements over many rows take less time: WITH (columns = on). Default: false.',
   ),
+  retention: closed(['time', 'on'], {
+    time: text({ minLength: 1, description: 'How long rows are kept, such as 30 days.' }),
+    on: text({ pattern: TABLE_NAME, description: 'The Timestamp or Date that says how old a row is.' }),
+  }),
+  hold: flag('true: no row can be deleted, nor the table: WITH (hold = on). Default: false.'),
   csv: text({
     minLength: 1,
     description: 'A CSV file with the initial rows, inserted when the table is created. The header names the columns.',
@@ -160,7 +170,15 @@ export function tableTarget(table: DeclaredTable): TableTarget {
     ...(stepUp && { stepUp }),
     live: table.live ?? true,
     ...(table.columnar && { columnar: true }),
+    ...(table.retention && { retention: writtenTime(table.retention) }),
+    ...(table.hold && { hold: true }),
   }
+}
+
+/** As the catalogue writes it, so that the plan sees no difference. */
+function writtenTime({ time, on }: { readonly time: string; readonly on: string }) {
+  const interval = readInterval(time)
+  return { time: interval === undefined ? time : writeDuration(interval), on }
 }
 
 function declareTable(table: TableTarget): JsonObject {
@@ -176,6 +194,8 @@ function declareTable(table: TableTarget): JsonObject {
     ...declaredStepUp(stepUp),
     ...(!live && { live }),
     ...(columnar && { columnar }),
+    ...(table.retention && { retention: table.retention }),
+    ...(table.hold && { hold: true }),
   }
 }
 

@@ -193,6 +193,7 @@ function answerRequests(
         : undefined,
       tables: query?.tables,
       columns: query?.columns,
+      retention: query && (() => query.retention()),
       query: query?.routes({
         trace: tracing,
         authenticate,

@@ -156,6 +156,11 @@ export const METRICS = {
     'Column segments of the embedded engine: "ready", "marked" (their rows have changed) or "missing" (not written yet).',
     'state',
   ),
+  gatehouse_retention_rows_total: counter('Rows that retention has deleted.', 'table'),
+  gatehouse_retention_behind_seconds: gauge(
+    'By how much the oldest row of a table is older than its retention, on the node that is the keeper.',
+    'table',
+  ),
   gatehouse_live_statements: gauge('Live statements, by method: "keys", "rerun" or "clock".', 'method'),
   gatehouse_live_families: gauge('Groups of live statements that share one read of the changed rows.'),
   gatehouse_live_rows: gauge('Rows of live results in memory, including results kept for clients that come back.'),

@@ -27,6 +27,7 @@ import { MAIL_COMMANDS } from './mail-commands.ts'
 import { PLATFORM_COMMANDS } from './platform-commands.ts'
 import { readProviderOptions } from './provider-options.ts'
 import { resourceCommands } from './resource-commands.ts'
+import { RETENTION_COMMANDS } from './retention-commands.ts'
 import { SCIM_COMMANDS } from './scim-commands.ts'
 import { readUserOptions, USER_COMMANDS } from './user-commands.ts'
 
@@ -60,6 +61,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
   ...resourceCommands(ENTITLEMENTS, readEntitlementAttribute),
   ...LICENCE_COMMANDS,
   ...COLUMN_COMMANDS,
+  ...RETENTION_COMMANDS,
   ...PLATFORM_COMMANDS,
   ...CONFIG_COMMANDS,
 ].map(toCommand)

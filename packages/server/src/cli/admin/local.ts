@@ -50,6 +50,7 @@ export async function connectLocally(loaded: LoadedConfig): Promise<{ request: A
     loadedControllers: [],
     feeds: undefined,
     columns: undefined,
+    retention: undefined,
     mail: await openMailIfSet(loaded.config, issuer, data),
     stopping: new AbortController().signal,
   }

@@ -7,6 +7,7 @@ import { setImmediate as immediate } from 'node:timers/promises'
 import type { TableView } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
 import { findColumn } from '../catalogue/find-column.ts'
+import { heldError } from '../catalogue/retention.ts'
 import { requireTable, viewFor } from '../catalogue/snapshot.ts'
 import type { BulkEmission } from '../engines/emit/emission.ts'
 import type { DuplicateRows, Duplicates, IdempotencyKey, Stoppable } from '../engines/engine.ts'
@@ -169,6 +170,8 @@ async function insert(
   const table = findTable(call, env)
   if (!isSameForm(table, definition, columns))
     throw refuse('Data.Conflict', `The table ${table.name} was changed while the rows arrived; nothing was inserted`)
+  const { retention, isHeld } = env.catalogue.snapshot.findDefinition(table.name) ?? {}
+  if (isHeld && call.duplicates === 'replace') throw heldError(table.name)
   const plan = planInsert(call, table, columns, env)
   const keyColumns = table.primaryKey.map((name) => columns.findIndex((column) => column.name === name))
   const { signal } = call.running
@@ -179,6 +182,7 @@ async function insert(
     columns: columns.map(({ name, type }) => ({ name, type })),
     keyColumns: keyColumns.includes(-1) ? [] : keyColumns,
     primaryKey: table.primaryKey,
+    timeColumn: columns.findIndex(({ name }) => name === retention?.on),
     duplicates: call.duplicates,
     constraints: plan.constraints,
     // Without `restart`: a bulk insert has the time of an export.

@@ -15,6 +15,7 @@ import { refuse } from '../errors.ts'
 import { toColumnDefinition, toTableDefinition } from './create-table.ts'
 import { toViewDefinition } from './create-view.ts'
 import type { AlterStep, CatalogueChange, TableDefinition } from './definition.ts'
+import { toRetention } from './retention.ts'
 import type { CatalogueSnapshot } from './snapshot.ts'
 import { toRules } from './step-up.ts'
 
@@ -127,6 +128,8 @@ function withRights(table: TableDefinition, set: Omit<SetRights, 'kind' | 'table
     description: chosen(set.comment, table.description),
     isLive: set.isLive ?? table.isLive,
     isColumnar: set.isColumnar ?? table.isColumnar,
+    retention: chosen(set.retention && toRetention(set.retention), table.retention),
+    isHeld: set.isHeld ?? table.isHeld,
   }
 }
 
@@ -141,5 +144,6 @@ function renamed(table: TableDefinition, from: string, to: string): TableDefinit
       ...index,
       columns: index.columns.map((column) => ({ ...column, name: rename(column.name) })),
     })),
+    ...(table.retention && { retention: { ...table.retention, on: rename(table.retention.on) } }),
   }
 }

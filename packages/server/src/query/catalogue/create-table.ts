@@ -14,7 +14,8 @@ import {
 import type { StepUpNeed } from 'gatehouse-protocol'
 import { refuse } from '../errors.ts'
 import type { AttributeViews } from './attributes.ts'
-import type { CheckDefinition, ColumnDefinition, TableDefinition } from './definition.ts'
+import type { CheckDefinition, ColumnDefinition, RetentionDefinition, TableDefinition } from './definition.ts'
+import { toRetention } from './retention.ts'
 import { toRules } from './step-up.ts'
 
 export interface TableInput {
@@ -27,6 +28,8 @@ export interface TableInput {
   readonly description: string | undefined
   readonly isLive: boolean
   readonly isColumnar?: boolean | undefined
+  readonly retention?: TableDefinition['retention']
+  readonly isHeld?: boolean | undefined
   readonly checks?: readonly CheckDefinition[] | undefined
 }
 
@@ -88,6 +91,8 @@ export function toTableDefinition(statement: CreateTable, now: bigint): TableDef
     description: statement.comment,
     isLive: statement.isLive,
     ...(statement.isColumnar ? { isColumnar: true } : {}),
+    ...(statement.retention ? { retention: toRetention(statement.retention) } : {}),
+    ...(statement.isHeld ? { isHeld: true } : {}),
     created: now,
   }
 }
@@ -113,6 +118,8 @@ function createTableText(table: TableInput): string {
     ...(table.description === undefined ? [] : [`COMMENT ${quoteText(table.description)}`]),
     ...(table.isLive ? [] : ['WITH (live = off)']),
     ...(table.isColumnar ? ['WITH (columns = on)'] : []),
+    ...(table.retention === undefined ? [] : [`WITH (retention = ${retentionText(table.retention)})`]),
+    ...(table.isHeld ? ['WITH (hold = on)'] : []),
   ].join(' ')
 }
 
@@ -145,6 +152,10 @@ const TYPE_FORM = /^[A-Za-z]+( ?\( ?\d{1,3}( ?, ?\d{1,3})? ?\))?$/
 /** Canonical IQL: also the form in which the catalogue stores expressions. */
 export function expressionText(text: string): string {
   return printExpression(parseExpressionText(text))
+}
+
+function retentionText({ time, on }: RetentionDefinition): string {
+  return `${quoteText(time)} ON ${quoteName(on)}`
 }
 
 function quoteName(name: string): string {

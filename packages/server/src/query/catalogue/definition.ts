@@ -24,12 +24,23 @@ export interface TableDefinition {
   readonly isLive: boolean
   /** Whether the rows are also kept by column (columns/). Absent: false. */
   readonly isColumnar?: boolean | undefined
+  /** How long rows are kept. Absent: for ever. */
+  readonly retention?: RetentionDefinition | undefined
+  /** Whether no row may be deleted. Absent: false. */
+  readonly isHeld?: boolean | undefined
   /** Microseconds since the epoch. */
   readonly created: bigint
   /** Set by the database when the table is created: what the object ids of PostgreSQL's catalogue are derived from. */
   readonly id?: number | undefined
   /** Set for a view, which has no rows of its own: neither keys nor indexes, neither a write scope nor a row filter. */
   readonly view?: ViewDefinition | undefined
+}
+
+export interface RetentionDefinition {
+  /** Such as '30 days': always written in the same way. */
+  readonly time: string
+  /** The column that says how old a row is: a Timestamp or a Date, NOT NULL. */
+  readonly on: string
 }
 
 export interface CheckDefinition {
@@ -76,6 +87,8 @@ export function writeDefinition(table: TableDefinition): string {
     ...((table.checks ?? []).length === 0 ? {} : { checks: table.checks }),
     ...(table.isLive ? {} : { live: false }),
     ...(table.isColumnar ? { columnar: true } : {}),
+    ...(table.retention === undefined ? {} : { retention: table.retention }),
+    ...(table.isHeld ? { held: true } : {}),
     ...(table.stepUp === undefined ? {} : { stepUp: table.stepUp }),
     ...(table.view === undefined ? {} : { view: table.view }),
   })
@@ -113,6 +126,8 @@ export function readDefinition(row: CatalogueRow): TableDefinition {
     description: row.description ?? undefined,
     isLive: stored.live ?? true,
     ...(stored.columnar ? { isColumnar: true } : {}),
+    ...(stored.retention === undefined ? {} : { retention: stored.retention }),
+    ...(stored.held ? { isHeld: true } : {}),
     created: row.created,
     ...(row.id === null ? {} : { id: Number(row.id) }),
     ...(stored.stepUp === undefined ? {} : { stepUp: stored.stepUp }),
@@ -142,6 +157,9 @@ interface StoredDefinition {
   readonly live?: boolean
   /** Absent: false. */
   readonly columnar?: boolean
+  readonly retention?: RetentionDefinition
+  /** Absent: false. */
+  readonly held?: boolean
   readonly stepUp?: StepUpRules
   readonly view?: ViewDefinition
 }
@@ -171,7 +189,7 @@ export type CatalogueChange =
     }
 
 export type AlterStep =
-  /** Scopes, row filter, checks, step-up, description, whether changes are logged or rows kept by column: the stored rows stay as they are. */
+  /** Scopes, row filter, checks, step-up, description, whether changes are logged or rows kept by column, retention, hold: the stored rows stay as they are. */
   | { readonly kind: 'rights' }
   | { readonly kind: 'add-column'; readonly column: ColumnDefinition; readonly isUnique: boolean }
   | { readonly kind: 'drop-column'; readonly column: string }

@@ -7,7 +7,7 @@ import { refuse } from '../errors.ts'
 import { type AttributeViews, attributeViews } from './attributes.ts'
 import { defineTable, rebind } from './create-table.ts'
 import { type BoundViewSpec, type BoundViews, bindViews, toViewSpecs, type ViewSpec } from './declared-views.ts'
-import type { CatalogueChange, TableDefinition } from './definition.ts'
+import type { CatalogueChange, RetentionDefinition, TableDefinition } from './definition.ts'
 import type { CatalogueSnapshot } from './snapshot.ts'
 
 export interface TableSpec {
@@ -24,6 +24,9 @@ export interface TableSpec {
   readonly live: boolean
   /** Whether the rows are also kept by column. Absent: false. */
   readonly columnar?: boolean | undefined
+  readonly retention?: RetentionDefinition | undefined
+  /** Whether no row may be deleted. Absent: false. */
+  readonly hold?: boolean | undefined
 }
 
 export interface ColumnSpec {
@@ -109,6 +112,8 @@ function toSpec(snapshot: CatalogueSnapshot, view: TableView): TableSpec[] {
       ...(table.stepUp && { stepUp: table.stepUp }),
       live: table.isLive,
       ...(table.isColumnar && { columnar: true }),
+      ...(table.retention && { retention: table.retention }),
+      ...(table.isHeld && { hold: true }),
     },
   ]
 }
@@ -138,6 +143,8 @@ export function define(table: TableSpec, attributes: AttributeViews, clock: Cloc
     description: table.description === '' ? undefined : table.description,
     isLive: table.live,
     isColumnar: table.columnar,
+    retention: table.retention,
+    isHeld: table.hold,
     checks: Object.entries(table.checks ?? {}).map(([name, condition]) => ({ name, condition })),
   }
   return defineTable(input, { ...NO_TABLES, attributes }, BigInt(clock()) * 1000n)
@@ -165,6 +172,8 @@ export function changesFor(
     description: wanted.description,
     isLive: wanted.isLive,
     isColumnar: wanted.isColumnar,
+    retention: wanted.retention,
+    isHeld: wanted.isHeld,
   }
   for (const column of wanted.columns.filter(({ name }) => !known.has(name.toLowerCase()))) {
     const isUnique = wanted.uniques.some((unique) => unique.length === 1 && unique[0] === column.name)

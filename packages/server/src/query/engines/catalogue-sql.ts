@@ -13,12 +13,14 @@ import {
   writeDefinition,
 } from '../catalogue/definition.ts'
 import { findKeyLimit } from '../catalogue/key-limit.ts'
+import { refuseAgainstRetention } from '../catalogue/retention.ts'
 import { refuse } from '../errors.ts'
 import { DOCUMENT_READERS, DOCUMENTS } from './document-rows.ts'
 import type { Dialect, Sql } from './emit/dialect.ts'
 import type { Bind, Bindable, SqlStatement } from './emit/parameters.ts'
 import type { ChangeStep } from './engine.ts'
 import { KEEPER } from './keeper-lease.ts'
+import { createRetentionTables } from './retention.ts'
 import { LONG_RESPONSE_BYTES } from './stored-response.ts'
 
 export interface CatalogueDialect extends Pick<Dialect, 'identifier' | 'truth' | 'keyFits'> {
@@ -82,6 +84,7 @@ export function createSystemTables(dialect: CatalogueDialect): Sql[] {
     `CREATE TABLE IF NOT EXISTS ${schema}.${KEEPER} (
       id ${integer} PRIMARY KEY, node ${text} NOT NULL, name ${text} NOT NULL, epoch ${integer} NOT NULL, until ${integer} NOT NULL
     )`,
+    ...createRetentionTables(dialect),
   ]
 }
 
@@ -155,6 +158,7 @@ export function changeStatements(
   entry: CatalogueRow | undefined,
   dialect: CatalogueDialect,
 ): SqlStatement[] {
+  refuseAgainstRetention(change, entry && readDefinition(entry))
   switch (change.kind) {
     case 'create': {
       const { table } = change

@@ -24,6 +24,7 @@ import type {
 } from './emit/parameters.ts'
 import type { KeeperLease } from './keeper-lease.ts'
 import type { LiveSource } from './live-source.ts'
+import type { RetentionRows } from './retention-rows.ts'
 
 export interface Engine {
   readonly kind: 'sqlite' | 'postgres'
@@ -51,6 +52,7 @@ export interface Engine {
   /** Who is the keeper. */
   readonly lease: KeeperLease
   readonly live: LiveSource
+  readonly retention: RetentionRows
   /** Absent if the engine has no column segments. */
   readonly columns?: ColumnTables
   readonly load: EngineLoad
@@ -192,6 +194,8 @@ export interface BulkRequest {
   /** The ordinals of the primary key among these; empty if they are not all given. */
   readonly keyColumns: readonly number[]
   readonly primaryKey: readonly string[]
+  /** The ordinal of the column of the retention among these; -1 if there is none. */
+  readonly timeColumn: number
   readonly duplicates: Duplicates
   readonly statements: BulkStatements
   readonly constraints: readonly ConstraintText[] | undefined

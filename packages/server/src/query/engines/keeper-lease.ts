@@ -2,7 +2,7 @@
  * The row of the keeper: the one node that does the work of views, retention and alerts. What both engines share. A commit of the keeper is
  * conditional on its term, so that a node that slept cannot write: see `requireTerm` of each engine.
  */
-import type { BuildSql, ServiceStore } from './service-store.ts'
+import type { BuildSql, ServiceStore, TermOfKeeper } from './service-store.ts'
 
 export const KEEPER = '_gh_keeper'
 
@@ -19,10 +19,7 @@ export interface Candidate {
 }
 
 /** The time in which a node is the keeper, without a gap. */
-export interface KeeperTerm {
-  readonly node: string
-  readonly epoch: number
-}
+export type KeeperTerm = TermOfKeeper
 
 export interface KeeperHolder extends Candidate {
   readonly isVoid: boolean

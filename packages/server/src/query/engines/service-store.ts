@@ -13,6 +13,14 @@ export interface ServiceStore {
    * table `locked` meanwhile. Returns the rows that the first changed.
    */
   write(builds: readonly BuildSql[], locked?: string): Promise<number>
+  /** Runs the statements in one transaction of the keeper. Returns the rows that each changed. Throws `TermLost`. */
+  writeInTerm(term: TermOfKeeper, builds: readonly BuildSql[]): Promise<readonly number[]>
+}
+
+/** See keeper-lease.ts. */
+export interface TermOfKeeper {
+  readonly node: string
+  readonly epoch: number
 }
 
 /** Writes the text of a statement. `value` adds a parameter, and returns its placeholder. */

@@ -74,6 +74,8 @@ function showTable(context: Context, snapshot: CatalogueSnapshot): object {
     uniques,
     indexes,
     checks: definition.checks ?? [],
+    retention: definition.retention ?? null,
+    hold: definition.isHeld ?? false,
     rowfilter: rowFilter ?? null,
     view: definition.view?.text ?? null,
   }

@@ -270,6 +270,12 @@ const TABLE_DETAILS = object({
   indexes: list(INDEX),
   checks: list(object({ name: text(), condition: text() }), 'CHECK constraints, in IQL.'),
   rowfilter: OPTIONAL_STRING,
+  retention: {
+    ...object({ time: text(), on: text() }),
+    type: ['object', 'null'],
+    description: 'How long rows are kept, and the column that says how old one is.',
+  },
+  hold: flag('Whether no row can be deleted.'),
   view: { ...OPTIONAL_STRING, description: 'The query of a view, as IQL.' },
 })
 const FUNCTION = object({

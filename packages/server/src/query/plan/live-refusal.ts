@@ -34,6 +34,7 @@ function otherStatement(statement: Exclude<BoundStatement, BoundQuery>): [messag
       return [`${statement.kind.toUpperCase()} writes; only a SELECT can be live`, 'run the write by itself']
     case 'explain':
     case 'explain-live':
+    case 'explain-retention':
       return ['EXPLAIN describes a statement; only a SELECT can be live', 'leave out EXPLAIN']
     case 'describe':
       return [

@@ -34,6 +34,8 @@ function writtenBy(statement: BoundStatement): TableView | undefined {
       return statement.index?.table
     case 'explain':
       return writtenBy(statement.statement)
+    case 'explain-retention':
+      return writtenBy(statement.change)
     // Named one by one: a new kind of statement does not compile until it is decided here. What they read counts by `tables`.
     case 'query':
     case 'create-table':

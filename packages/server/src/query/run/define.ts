@@ -100,7 +100,25 @@ export function recordChanges(
       requestId,
       details: { statement: statementName(change), table, ...changedBy(change) },
     })
+    const isHeld = holdSetBy(change)
+    if (isHeld !== undefined)
+      audit.record({
+        event: isHeld ? 'table.held' : 'table.released',
+        actor: principal.subject,
+        client: principal.clientId,
+        target: table,
+        address,
+        requestId,
+        details: { table },
+      })
   }
+}
+
+function holdSetBy(change: CatalogueChange): boolean | undefined {
+  if (change.kind === 'drop') return undefined
+  const before = (change.kind === 'alter' && change.from.isHeld) || false
+  const isHeld = change.table.isHeld ?? false
+  return isHeld === before ? undefined : isHeld
 }
 
 function statementName(change: CatalogueChange): string {
@@ -123,6 +141,8 @@ const RIGHTS = [
   'description',
   'isLive',
   'isColumnar',
+  'retention',
+  'isHeld',
 ] as const satisfies readonly (keyof TableDefinition)[]
 
 function changedBy(change: CatalogueChange): { changed?: readonly string[] } {

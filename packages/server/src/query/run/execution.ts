@@ -26,6 +26,7 @@ import {
 } from './call.ts'
 import { writeToCatalogue } from './catalogue-table.ts'
 import { define } from './define.ts'
+import { explainRetention } from './explain-retention.ts'
 import { introspect } from './introspect.ts'
 
 /** Rows that one call may write in a commit shared with others. */
@@ -51,6 +52,8 @@ export async function execute(run: RunningCall, env: ExecutionEnv): Promise<Quer
       const measured = statement.analyzed === undefined ? [] : await analyze(statement.analyzed, run, env)
       return { kind: 'rows', encoders, rows: [...plan, ...measured.map((line) => [line])], isTruncated: false }
     }
+    case 'explain-retention':
+      return { kind: 'rows', encoders, rows: [await explainRetention(statement, run, env)], isTruncated: false }
     case 'explain-live':
     case 'describe':
     case 'show-tables':

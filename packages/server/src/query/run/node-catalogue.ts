@@ -2,6 +2,7 @@
 import type { Bus } from '../../events/bus.ts'
 import { type AttributeSource, attributeViews, NO_ATTRIBUTES } from '../catalogue/attributes.ts'
 import { readDefinition } from '../catalogue/definition.ts'
+import { concernsRetention } from '../catalogue/retention.ts'
 import { CatalogueSnapshot } from '../catalogue/snapshot.ts'
 import type { ChangeRequest, ChangeStep, Engine, WriteReply } from '../engines/engine.ts'
 
@@ -12,6 +13,8 @@ export interface NodeCatalogueOptions {
   readonly attributes?: AttributeSource | undefined
   /** Waits until the other nodes have loaded what was published, for a second at most. */
   readonly settle?: (() => Promise<void>) | undefined
+  /** Throws while nodes of an earlier version run. */
+  readonly requireUpgraded?: (() => Promise<void>) | undefined
 }
 
 export class NodeCatalogue {
@@ -19,6 +22,7 @@ export class NodeCatalogue {
   readonly #bus: Bus
   readonly #attributes: AttributeSource
   readonly #settle: () => Promise<void>
+  readonly #requireUpgraded: () => Promise<void>
   /** Immutable. Each load replaces it. */
   snapshot = new CatalogueSnapshot([])
   #loading: Promise<void> | undefined
@@ -26,11 +30,19 @@ export class NodeCatalogue {
   readonly #unsubscribe: () => void
   readonly #listeners = new Set<() => void>()
 
-  private constructor({ engine, bus, onError, attributes = NO_ATTRIBUTES, settle }: NodeCatalogueOptions) {
+  private constructor({
+    engine,
+    bus,
+    onError,
+    attributes = NO_ATTRIBUTES,
+    settle,
+    requireUpgraded,
+  }: NodeCatalogueOptions) {
     this.#engine = engine
     this.#attributes = attributes
     this.#bus = bus
     this.#settle = settle ?? (async () => {})
+    this.#requireUpgraded = requireUpgraded ?? (async () => {})
     this.#unsubscribe = bus.subscribe(({ kind }) =>
       kind === 'catalogue-changed' || kind === 'attributes-changed' ? this.refresh().catch(onError) : undefined,
     )
@@ -67,6 +79,7 @@ export class NodeCatalogue {
     changes: readonly ChangeStep[],
     options: Pick<ChangeRequest, 'owner' | 'running' | 'response'> = {},
   ): Promise<WriteReply | undefined> {
+    if (changes.some(({ change }) => concernsRetention(change))) await this.#requireUpgraded()
     const reply = await this.#engine.change({ changes, ...options })
     await this.refresh()
     await this.#bus.publish({ kind: 'catalogue-changed' })

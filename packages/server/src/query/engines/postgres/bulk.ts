@@ -1,12 +1,15 @@
 /** A bulk insert on PostgreSQL: each batch of the spool file is one statement whose parameters are arrays; all in one transaction. */
 import { open } from 'node:fs/promises'
+import { MICROS_PER_DAY, readTimestamp } from 'gatehouse-iql'
 import type { PoolClient } from 'pg'
-import type { ColumnBatch } from '../../batches/batch.ts'
+import type { ColumnBatch, Vector } from '../../batches/batch.ts'
+import { atPlace } from '../../batches/row-error.ts'
 import { readSpool } from '../../batches/spool-file.ts'
 import type { BulkRequest, BulkStatement, WriteOutcome, WriteReply } from '../engine.ts'
 import { keyTakenError, verdictError } from '../runtime-error.ts'
 import { MAX_SKIPPED_ROWS } from '../skipped-rows.ts'
 import { arrayBytes, elementType } from './bulk-arrays.ts'
+import { asRefusal } from './failure.ts'
 import { runOnce } from './idempotency-keys.ts'
 import type { Acquire } from './pool.ts'
 import { BEGIN, mustCommit, mustRun } from './protocol/pipeline.ts'
@@ -76,7 +79,11 @@ class BulkRun {
       else if (this.skippedRows.length < MAX_SKIPPED_ROWS) this.skippedRows.push(before + Number(number))
     }
     const parameters = [...this.#constants, ...values] as never
-    await mustRun(client, [{ sql: this.#sql, parameters, onRow }])
+    try {
+      await mustRun(client, [{ sql: this.#sql, parameters, onRow }])
+    } catch (error) {
+      throw this.#atRow(error, batch)
+    }
     if (constraints !== undefined && verdict !== -1) throw verdictError(verdict, constraints)
     this.rows += batch.rows
     if (duplicates === 'skip') this.skipped += batch.rows - written
@@ -84,6 +91,22 @@ class BulkRun {
     if (duplicates === 'replace' && written < sent) throw keyTakenError(primaryKey)
     if (duplicates === 'replace') this.replaced += batch.rows - inserted
   }
+
+  /** A refusal of a row that is too old says which one it is. */
+  #atRow(error: unknown, batch: ColumnBatch): unknown {
+    const refusal = asRefusal(error)
+    if (refusal?.code !== 'Data.TooOld') return error
+    const { columns, timeColumn } = this.#request
+    const horizon = readTimestamp(String(refusal.details.members?.Horizon)) ?? 0n
+    const bound = columns[timeColumn]?.type.kind === 'Date' ? horizon / MICROS_PER_DAY : horizon
+    const row = findBefore(bound, batch.columns[timeColumn])
+    return row === -1 ? error : atPlace(refusal, { row: this.rows + row + 1 })
+  }
+}
+
+/** The first value before the bound; -1 if there is none. */
+function findBefore(bound: bigint, vector: Vector | undefined): number {
+  return vector?.kind === 'integers' ? vector.values.findIndex((value) => BigInt(value) < bound) : -1
 }
 
 /** The emitted insert reads the rows of `b`. */

@@ -25,6 +25,7 @@ import { createLog, dropLog } from './live/change-log.ts'
 import type { Acquire } from './pool.ts'
 import { mustCommit } from './protocol/pipeline.ts'
 import { columnType, SCHEMA, toPostgres } from './representation.ts'
+import * as retention from './retention/retention-changes.ts'
 import { withRetries } from './retry.ts'
 import type { TempFileSetting } from './temp-files.ts'
 
@@ -107,10 +108,12 @@ async function applyChange(client: PoolClient, step: ChangeStep): Promise<void> 
   refuseColumnar(step.change)
   const [entry] = await readRows(client, selectEntry(step.change, CATALOGUE))
   const statements = changeStatements(step, entry, CATALOGUE)
+  await retention.beforeChange(client, step.change)
   const log = toLogChange(step.change)
   if (log.drop !== undefined) await dropLog(client, log.drop)
   for (const statement of statements) await runStatement(client, statement)
   if (log.create !== undefined) await createLog(client, log.create)
+  await retention.afterChange(client, step.change)
 }
 
 /** A table that was moved here from the embedded engine keeps the word. */

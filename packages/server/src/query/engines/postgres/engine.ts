@@ -20,6 +20,7 @@ import type {
 import type { EngineOptions } from '../engine-options.ts'
 import { IdempotencyCleanup } from '../idempotency-cleanup.ts'
 import { KeeperLease } from '../keeper-lease.ts'
+import { RetentionRows } from '../retention-rows.ts'
 import { writeBulk } from './bulk.ts'
 import { change, readCatalogue } from './catalogue.ts'
 import { type OpenDatabase, openDatabase } from './database.ts'
@@ -32,6 +33,7 @@ import { measureSteps } from './measured-steps.ts'
 import { withClient } from './pool.ts'
 import { streamRows } from './read.ts'
 import { rowDecoder, toPostgres } from './representation.ts'
+import { RETENTION_SQL } from './retention/retention-sql.ts'
 import { auditRowsFrom, serviceStore } from './service-store.ts'
 import { isOneStatement, write } from './write.ts'
 
@@ -48,6 +50,7 @@ class PostgresEngine implements Engine {
   readonly responses: IdempotencyCleanup
   readonly lease: KeeperLease
   readonly live: PostgresLiveSource
+  readonly retention: RetentionRows
   readonly #open: OpenDatabase
   readonly #signal: CommitSignal
   readonly #ownsServers: boolean
@@ -63,6 +66,7 @@ class PostgresEngine implements Engine {
     this.documents = new DocumentRows(store)
     this.lease = new KeeperLease(store)
     this.live = new PostgresLiveSource({ signal: this.#signal, owner, acquire, limits: log, history: servers.history })
+    this.retention = new RetentionRows(store, RETENTION_SQL, (tables) => this.live.committed(tables))
   }
 
   readonly finish = (placeholders: Placeholders, text: string): EmittedSql => placeholders.numbered(text)

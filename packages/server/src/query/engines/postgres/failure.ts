@@ -4,6 +4,7 @@ import { ERRORS, type ErrorName } from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'
 import { DatabaseError } from 'pg'
 import { isUnavailable, StatementTimeout } from '../../../lib/unavailable.ts'
+import { heldError, tooOldError, withHorizon } from '../../catalogue/retention.ts'
 import { refuse } from '../../errors.ts'
 import { asUnavailable } from '../../unavailable.ts'
 import {
@@ -31,6 +32,7 @@ import {
   valueTooLongError,
   zeroPowerError,
 } from '../runtime-error.ts'
+import { HELD, TOO_OLD } from './retention/retention-triggers.ts'
 import { IQL_ERROR_STATE } from './setup/helper-function.ts'
 
 export function asRefusal(error: unknown): Refusal | undefined {
@@ -63,6 +65,7 @@ const BY_STATE: ReadonlyMap<string, (error: DatabaseError) => Refusal | undefine
   ['21000', ({ routine }) => (routine === 'ExecOnConflictUpdate' ? rowTwiceError() : manyRowsError())],
   ['23502', ({ column }) => notNullError(column ?? '')],
   ['23505', keyTaken],
+  ['23514', closedOrHeld],
   ['42P07', nameTakenError],
   ['54001', tooComplex],
   ['54011', tooComplex],
@@ -88,6 +91,12 @@ const LIMITS: ReadonlyMap<string, (detail: string) => Refusal> = new Map([
 /** Raised by our functions. */
 function raised({ message, detail = '' }: DatabaseError): Refusal | undefined {
   return LIMITS.get(message)?.(detail) ?? (isErrorName(message) ? iqlError(message, detail) : undefined)
+}
+
+/** Raised by the triggers of retention, which no other program may use for a check of ours. */
+function closedOrHeld({ constraint, table = '', detail = '' }: DatabaseError): Refusal | undefined {
+  if (constraint === HELD) return heldError(table)
+  return constraint === TOO_OLD ? withHorizon(tooOldError(table), BigInt(detail)) : undefined
 }
 
 function badPower({ message }: DatabaseError): Refusal {

@@ -2,7 +2,8 @@
 import type { Pool } from 'pg'
 import { AUDIT_COLUMNS } from '../audit-copy.ts'
 import type { SqlStatement } from '../emit/parameters.ts'
-import { type BuildSql, buildStatement, type ServiceStore } from '../service-store.ts'
+import { type BuildSql, buildStatement, type ServiceStore, type TermOfKeeper } from '../service-store.ts'
+import { requireTerm } from './keeper-term.ts'
 import { withClient } from './pool.ts'
 import { SCHEMA, toPostgres } from './representation.ts'
 
@@ -18,6 +19,7 @@ export function serviceStore(owner: Pool): ServiceStore {
       return (await owner.query(sql, [...parameters])).rows
     },
     write: (builds, locked) => runUnlessUnchanged(owner, builds.map(statement), locked),
+    writeInTerm: (term, builds) => runInTerm(owner, builds.map(statement), term),
   }
 }
 
@@ -35,6 +37,32 @@ async function runUnlessUnchanged(
       if (locked !== undefined) await client.query(`LOCK TABLE ${locked} IN SHARE ROW EXCLUSIVE MODE`)
       const changed = first === undefined ? 0 : await run(first)
       if (changed > 0) for (const statement of others) await run(statement)
+      await client.query('COMMIT')
+      return changed
+    } catch (error) {
+      await client.query('ROLLBACK').catch(() => {})
+      throw error
+    }
+  })
+}
+
+/** The longest wait of the keeper for a lock. */
+const LOCK_MS = 5_000
+
+async function runInTerm(
+  owner: Pool,
+  statements: readonly SqlStatement[],
+  term: TermOfKeeper,
+): Promise<readonly number[]> {
+  return withClient(owner, async (client) => {
+    try {
+      await client.query('BEGIN')
+      // The connections of the owner are few.
+      await client.query(`SET LOCAL lock_timeout = ${LOCK_MS}`)
+      const changed: number[] = []
+      for (const { sql, parameters } of statements)
+        changed.push((await client.query(sql, [...parameters])).rowCount ?? 0)
+      await requireTerm(client, term)
       await client.query('COMMIT')
       return changed
     } catch (error) {

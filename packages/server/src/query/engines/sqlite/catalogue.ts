@@ -24,10 +24,11 @@ import {
 import { toLogChange } from '../change-log.ts'
 import type { SqlStatement } from '../emit/parameters.ts'
 import type { ChangeStep } from '../engine.ts'
-import { afterChange, beforeChange, prepareColumns } from './columns/column-changes.ts'
+import * as columns from './columns/column-changes.ts'
 import { SQLITE } from './dialect/dialect.ts'
 import { createLog, dropLog, prepareLogs } from './live/change-log.ts'
 import { columnAffinity, toSqlite } from './representation.ts'
+import * as retention from './retention/retention-changes.ts'
 import { prepareCommitRecords } from './write/commit-records.ts'
 
 /** SQLite names the indexes of keys itself, in a separate namespace. */
@@ -70,7 +71,8 @@ export function prepareCatalogue(database: Database): void {
       for (const table of systemDefinitions()) run(database, storeEntry(table, true, dialect))
       const tables = readCatalogue(database).map(readDefinition)
       prepareLogs(database, tables)
-      prepareColumns(database, tables)
+      columns.prepareColumns(database, tables)
+      retention.prepareRetention(database, tables)
     })
     .immediate()
 }
@@ -97,10 +99,12 @@ function applyChange(database: Database, step: ChangeStep): void {
   const statements = changeStatements(step, entry, dialect)
   const log = toLogChange(step.change)
   if (log.drop !== undefined) dropLog(database, log.drop)
-  beforeChange(database, step.change)
+  columns.beforeChange(database, step.change)
+  retention.beforeChange(database, step.change)
   for (const statement of statements) run(database, statement)
   if (log.create !== undefined) createLog(database, log.create)
-  afterChange(database, step.change)
+  columns.afterChange(database, step.change)
+  retention.afterChange(database, step.change)
 }
 
 export function readCatalogue(database: Database, select = selectEntries): CatalogueRow[] {

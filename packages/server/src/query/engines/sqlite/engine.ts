@@ -4,6 +4,7 @@ import { isLocked, retryWhileLocked } from '../../../store/database/write-lock.t
 import type { NamedColumn } from '../../batches/row-error.ts'
 import type { SpoolEncoder } from '../../batches/spool-file.ts'
 import type { CatalogueRow } from '../../catalogue/definition.ts'
+import { withHorizon } from '../../catalogue/retention.ts'
 import { AuditCopy } from '../audit-copy.ts'
 import { DocumentRows } from '../document-rows.ts'
 import type { EmittedSql, Placeholders } from '../emit/parameters.ts'
@@ -23,6 +24,7 @@ import type {
 import type { EngineOptions } from '../engine-options.ts'
 import { IdempotencyCleanup } from '../idempotency-cleanup.ts'
 import { KeeperLease } from '../keeper-lease.ts'
+import { RetentionRows } from '../retention-rows.ts'
 import { readCatalogue } from './catalogue.ts'
 import { Compaction } from './columns/compaction.ts'
 import { closeDatabase, type OpenDatabase, openDatabase, watched } from './database.ts'
@@ -31,6 +33,8 @@ import { asRefusal } from './failure.ts'
 import { SqliteLiveSource } from './live/live-source.ts'
 import { InlineRead } from './read/inline-read.ts'
 import { toSqlite } from './representation.ts'
+import { readHorizon } from './retention/retention-changes.ts'
+import { RETENTION_SQL } from './retention/retention-sql.ts'
 import { auditRowsFrom, serviceStore, tryWrite } from './service-store.ts'
 import { SpoolTable } from './spool/spool-table.ts'
 import { findResponse } from './write/idempotency-keys.ts'
@@ -49,6 +53,7 @@ class SqliteEngine implements Engine {
   readonly responses: IdempotencyCleanup
   readonly lease: KeeperLease
   readonly live: SqliteLiveSource
+  readonly retention: RetentionRows
   readonly columns: Compaction
   readonly #open: OpenDatabase
   readonly #keptBytes: number
@@ -61,6 +66,7 @@ class SqliteEngine implements Engine {
     this.documents = new DocumentRows(store)
     this.lease = new KeeperLease(store, (name) => !isRunning(name))
     this.live = new SqliteLiveSource({ ...open, statements: open.readingStatements, limits: log, shared })
+    this.retention = new RetentionRows(store, RETENTION_SQL, (tables) => this.live.committed(tables))
     this.columns = new Compaction({ ...open, columns })
     this.#keptBytes = columns.keptBytes ?? 0
   }
@@ -99,11 +105,19 @@ class SqliteEngine implements Engine {
       this.responses.count(request, written)
       return written
     } catch (error) {
-      throw asRefusal(error) ?? error
+      throw this.#refusal(error)
     } finally {
       // A failed write may or may not have been committed.
       this.live.committed(request.tables)
     }
+  }
+
+  /** SQLite's triggers cannot say what the horizon is. */
+  #refusal(error: unknown): unknown {
+    const refusal = asRefusal(error)
+    if (refusal?.code !== 'Data.TooOld') return refusal ?? error
+    const horizon = readHorizon(this.#open.reading, String(refusal.details.members?.Table))
+    return horizon === undefined ? refusal : withHorizon(refusal, horizon)
   }
 
   spoolEncoder(columns: readonly NamedColumn[]): SpoolEncoder {
@@ -116,7 +130,7 @@ class SqliteEngine implements Engine {
       this.responses.count(request, reply)
       return reply
     } catch (error) {
-      throw asRefusal(error) ?? error
+      throw this.#refusal(error)
     } finally {
       // A failed write may or may not have been committed.
       this.live.committed(request.tables)

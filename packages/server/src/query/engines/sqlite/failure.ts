@@ -1,6 +1,7 @@
 /** Maps errors of SQLite to refusals where the caller caused them, and carries errors from one process to another. */
 import { Refusal } from 'gatehouse-protocol'
 import { WritesStopped } from '../../../store/database/wal-sync.ts'
+import { heldError, tooOldError } from '../../catalogue/retention.ts'
 import { refuse } from '../../errors.ts'
 import { asUnavailable } from '../../unavailable.ts'
 import {
@@ -13,6 +14,7 @@ import {
   partsError,
   rowNumberError,
 } from '../runtime-error.ts'
+import { HELD, TOO_OLD } from './retention/retention-triggers.ts'
 
 export type Failure =
   | {
@@ -62,11 +64,17 @@ export function asRefusal(error: unknown): Refusal | undefined {
   if (code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY')
     return keyTakenError(columnsIn(error.message))
   if (code === 'SQLITE_CONSTRAINT_NOTNULL') return notNullError(columnsIn(error.message).join(', '))
+  if (code === 'SQLITE_CONSTRAINT_TRIGGER') return refusalOfTrigger(error.message)
   if (/integer overflow/.test(error.message)) return overflowError('Integer')
   if (/ntile must be a positive/.test(error.message)) return partsError()
   if (/nth_value must be a positive/.test(error.message)) return rowNumberError()
   for (const [pattern, refusal] of BY_MESSAGE) if (pattern.test(error.message)) return refusal(error)
   return asUnavailable(error)
+}
+
+function refusalOfTrigger(message: string): Refusal | undefined {
+  if (message.startsWith(TOO_OLD)) return tooOldError(message.slice(TOO_OLD.length))
+  return message.startsWith(HELD) ? heldError(message.slice(HELD.length)) : undefined
 }
 
 const BY_MESSAGE: readonly (readonly [RegExp, (cause: Error) => Refusal])[] = [

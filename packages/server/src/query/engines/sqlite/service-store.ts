@@ -7,6 +7,7 @@ import { AUDIT_COLUMNS } from '../audit-copy.ts'
 import type { SqlStatement } from '../emit/parameters.ts'
 import { type BuildSql, buildStatement, type ServiceStore } from '../service-store.ts'
 import { type OpenDatabase, watched } from './database.ts'
+import { requireTerm } from './keeper-term.ts'
 import { toSqlite } from './representation.ts'
 
 export function serviceStore(open: OpenDatabase): ServiceStore {
@@ -21,6 +22,13 @@ export function serviceStore(open: OpenDatabase): ServiceStore {
       return retryWhileLocked(() => reading.prepare<unknown[], Row>(sql).all(...parameters))
     },
     write: (builds) => watched(open, () => commits.write(() => runUnlessUnchanged(writing, builds.map(statement)))),
+    writeInTerm: (term, builds) =>
+      watched(open, () =>
+        commits.write(() => {
+          requireTerm(writing, term)
+          return builds.map(statement).map(({ sql, parameters }) => writing.prepare(sql).run(...parameters).changes)
+        }),
+      ),
   }
 }
 

@@ -199,6 +199,7 @@ function completionTag(statement: BoundStatement, rows: number): string {
       return `DELETE ${rows}`
     case 'explain':
     case 'explain-live':
+    case 'explain-retention':
       return 'EXPLAIN'
     case 'describe':
     case 'show-tables':

@@ -7,6 +7,7 @@ import { addIdColumn, createSystemTables, ENTRIES, ID_COLUMN, numberEntries, sto
 import { CATALOGUE, CATALOGUE_LOCK, readCatalogue, runStatement } from '../catalogue.ts'
 import { CREATE_LOGS, prepareLogs, REVOKE_WRITES } from '../live/change-log.ts'
 import { SCHEMA } from '../representation.ts'
+import { prepareRetention } from '../retention/retention-changes.ts'
 import { createUnicodeCollation, refuseUnfit } from './fitness.ts'
 import { HELPER_AGGREGATES, HELPER_FUNCTIONS } from './functions.ts'
 import { functionSql } from './helper-function.ts'
@@ -26,8 +27,10 @@ async function prepareOnce(client: PoolClient): Promise<string> {
   try {
     await client.query(CATALOGUE_LOCK)
     await createSchema(client)
-    await prepareLogs(client, (await readCatalogue(client)).map(readDefinition))
+    const tables = (await readCatalogue(client)).map(readDefinition)
+    await prepareLogs(client, tables)
     const role = await prepareRole(client)
+    await prepareRetention(client, tables)
     await client.query(REVOKE_WRITES)
     await client.query('COMMIT')
     return role

@@ -1,0 +1,220 @@
+/** The state of retention in the query database, and the deletion of rows: what both engines share. Times are in microseconds since the epoch. */
+import { DATE, type IqlType, MICROS_PER_DAY, TIMESTAMP } from 'gatehouse-iql'
+import type { TableDefinition } from '../catalogue/definition.ts'
+import type { WrittenTable } from './commit-listeners.ts'
+import type { Sql } from './emit/dialect.ts'
+import type { ScalarBindable } from './emit/parameters.ts'
+import type { KeeperTerm } from './keeper-lease.ts'
+import { CUTS, RETENTION } from './retention.ts'
+import type { BuildSql, ServiceStore } from './service-store.ts'
+
+export interface RetentionState {
+  /** In lower case. */
+  readonly name: string
+  readonly isHeld: boolean
+  /** Rows before it are closed. */
+  readonly horizon: bigint | undefined
+  /** A horizon that becomes the cut when transactions that may not know of it have ended. */
+  readonly settling: bigint | undefined
+  /** Rows before it are deleted. */
+  readonly cut: bigint | undefined
+  /** Rounds that were asked for, and those that have ended. */
+  readonly requested: number
+  readonly done: number
+  /** Rows that the last round that was asked for has deleted. */
+  readonly removed: number
+  /** Why nothing moves. */
+  readonly fault: string | undefined
+}
+
+export interface RetentionSql {
+  readonly identifier: (name: string) => Sql
+  /** A condition for the rows that a query of row identifiers returns; undefined if rows have none. */
+  readonly isOneOf: (table: TableDefinition, rows: (rowId: Sql) => Sql) => Sql | undefined
+  /** A value of a column in microseconds since the epoch. */
+  readonly micros: (value: Sql, type: IqlType) => Sql
+  /** Selects, as `writer`, the transactions that have written to a table; undefined if none can run beside the one that asks. */
+  readonly writers: ((table: Sql) => Sql) | undefined
+}
+
+type StateRow = { readonly [Column in keyof typeof STATE_COLUMNS]: number | string | null }
+
+const STATE_COLUMNS = {
+  name: true,
+  held: true,
+  horizon: true,
+  settling: true,
+  cut: true,
+  requested: true,
+  done: true,
+  removed: true,
+  fault: true,
+} as const
+
+export class RetentionRows {
+  readonly #store: ServiceStore
+  readonly #sql: RetentionSql
+  readonly #onCommit: (tables: readonly WrittenTable[]) => void
+  readonly #table: string
+  readonly #cuts: string
+
+  /** `onCommit` is called when rows of a table were deleted. */
+  constructor(store: ServiceStore, sql: RetentionSql, onCommit: (tables: readonly WrittenTable[]) => void) {
+    this.#store = store
+    this.#sql = sql
+    this.#onCommit = onCommit
+    this.#table = `${store.schema}.${RETENTION}`
+    this.#cuts = `${store.schema}.${CUTS}`
+  }
+
+  /** The time by the clock of the database. */
+  async now(): Promise<bigint> {
+    const [row] = await this.#store.read<{ now: number | string }>(() => `SELECT ${this.#store.now} AS now`)
+    return BigInt(row?.now ?? 0) * 1000n
+  }
+
+  async list(): Promise<ReadonlyMap<string, RetentionState>> {
+    const rows = await this.#store.read<StateRow>(
+      () => `SELECT ${Object.keys(STATE_COLUMNS).join(', ')} FROM ${this.#table} ORDER BY name`,
+    )
+    return new Map(rows.map((row) => [String(row.name), toState(row)]))
+  }
+
+  async find(table: string): Promise<RetentionState | undefined> {
+    const [row] = await this.#store.read<StateRow>(
+      (value) => `SELECT ${Object.keys(STATE_COLUMNS).join(', ')} FROM ${this.#table} WHERE ${isNamed(table, value)}`,
+    )
+    return row && toState(row)
+  }
+
+  /** Closes the rows before the horizon, unless the table is held. It never moves back. */
+  async close(term: KeeperTerm, { name }: TableDefinition, horizon: bigint): Promise<void> {
+    await this.#store.writeInTerm(term, [
+      (
+        value,
+      ) => `UPDATE ${this.#table} SET horizon = ${value(horizon)}, settling = coalesce(settling, ${value(horizon)})
+        WHERE ${isNamed(name, value)} AND held = 0 AND (horizon IS NULL OR horizon < ${value(horizon)})`,
+    ])
+  }
+
+  /** Begins to settle the horizon, if that has not begun and there is need. */
+  async settle(term: KeeperTerm, { name }: TableDefinition): Promise<void> {
+    await this.#store.writeInTerm(term, [
+      (value) => `UPDATE ${this.#table} SET settling = horizon
+        WHERE ${isNamed(name, value)} AND settling IS NULL AND horizon > coalesce(cut, horizon - 1)`,
+    ])
+  }
+
+  /** The transactions that have written to the table and have not ended. */
+  async writers({ name }: TableDefinition): Promise<ReadonlySet<string>> {
+    const { writers, identifier } = this.#sql
+    if (writers === undefined) return new Set()
+    const found = await this.#store.read<{ writer: string }>(() => writers(`${this.#store.schema}.${identifier(name)}`))
+    return new Set(found.map(({ writer }) => writer))
+  }
+
+  /** `settled` is the horizon that has settled, and the cut is at or before it. */
+  async moveCut(term: KeeperTerm, { name }: TableDefinition, settled: bigint, cut: bigint): Promise<void> {
+    await this.#store.writeInTerm(term, [
+      (value) => `UPDATE ${this.#table} SET cut = CASE WHEN cut > ${value(cut)} THEN cut ELSE ${value(cut)} END,
+          settling = NULL
+        WHERE ${isNamed(name, value)} AND held = 0 AND settling = ${value(settled)}`,
+    ])
+  }
+
+  /** Deletes the oldest rows before the cut. Returns how many there were. */
+  async removeOldest(term: KeeperTerm, table: TableDefinition, cut: bigint, limit: number): Promise<number> {
+    const [column, type] = timeColumn(table)
+    const target = `${this.#store.schema}.${this.#sql.identifier(table.name)}`
+    const place = this.#sql.identifier(column)
+    const key = table.name.toLowerCase()
+    const [, removed = 0] = await this.#store.writeInTerm(term, [
+      (value) => `INSERT INTO ${this.#cuts} (name) VALUES (${value(key)})`,
+      (value) => {
+        const bound = value(this.#bind(cut, type))
+        const rows = (rowId: Sql): Sql =>
+          `SELECT ${rowId} FROM ${target} WHERE ${place} < ${bound} ORDER BY ${place} LIMIT ${limit}`
+        const isOneOf = this.#sql.isOneOf(table, rows)
+        return `DELETE FROM ${target} WHERE ${isOneOf ?? `${place} IN (${rows(place)})`}`
+      },
+      (value) => `DELETE FROM ${this.#cuts} WHERE name = ${value(key)}`,
+    ])
+    if (removed > 0) this.#onCommit([{ name: table.name, isLive: table.isLive }])
+    return removed
+  }
+
+  /** Undefined if there is no row. */
+  async oldest(table: TableDefinition): Promise<bigint | undefined> {
+    const [column, type] = timeColumn(table)
+    const least = this.#sql.micros(`min(${this.#sql.identifier(column)})`, type)
+    const [row] = await this.#store.read<{ oldest: number | string | null }>(
+      () => `SELECT ${least} AS oldest FROM ${this.#store.schema}.${this.#sql.identifier(table.name)}`,
+    )
+    return toBigint(row?.oldest ?? null)
+  }
+
+  /** The rows before a time, counted up to `most`. */
+  async countBefore(table: TableDefinition, time: bigint, most: number): Promise<number> {
+    const [column, type] = timeColumn(table)
+    const place = this.#sql.identifier(column)
+    const from = `${this.#store.schema}.${this.#sql.identifier(table.name)}`
+    const [row] = await this.#store.read<{ rows: number | string }>(
+      (value) =>
+        `SELECT count(*) AS rows FROM (SELECT 1 FROM ${from} WHERE ${place} < ${value(this.#bind(time, type))} LIMIT ${most}) AS r`,
+    )
+    return Number(row?.rows ?? 0)
+  }
+
+  /** Asks the keeper for a round. Returns its number; undefined if the table has no retention. */
+  async request(table: string): Promise<number | undefined> {
+    await this.#store.write([
+      (value) => `UPDATE ${this.#table} SET requested = requested + 1 WHERE ${isNamed(table, value)}`,
+    ])
+    return (await this.find(table))?.requested
+  }
+
+  async finish(term: KeeperTerm, { name }: TableDefinition, round: number, removed: number): Promise<void> {
+    await this.#store.writeInTerm(term, [
+      (value) => `UPDATE ${this.#table} SET done = ${value(BigInt(round))}, removed = ${value(BigInt(removed))}
+        WHERE ${isNamed(name, value)} AND done < ${value(BigInt(round))}`,
+    ])
+  }
+
+  async setFault(term: KeeperTerm, { name }: TableDefinition, fault: string | undefined): Promise<void> {
+    await this.#store.writeInTerm(term, [
+      (value) => `UPDATE ${this.#table} SET fault = ${value(fault ?? null)} WHERE ${isNamed(name, value)}`,
+    ])
+  }
+
+  #bind(micros: bigint, type: IqlType): ScalarBindable {
+    return type.kind === 'Date' ? this.#store.bind(micros / MICROS_PER_DAY, DATE) : this.#store.bind(micros, TIMESTAMP)
+  }
+}
+
+function timeColumn({ name, columns, retention }: TableDefinition): readonly [name: string, type: IqlType] {
+  const column = columns.find((known) => known.name === retention?.on)
+  if (column === undefined) throw new Error(`${name} has no retention`)
+  return [column.name, column.type]
+}
+
+function isNamed(table: string, value: Parameters<BuildSql>[0]): Sql {
+  return `name = ${value(table.toLowerCase())}`
+}
+
+function toState(row: StateRow): RetentionState {
+  return {
+    name: String(row.name),
+    isHeld: Number(row.held) === 1,
+    horizon: toBigint(row.horizon),
+    settling: toBigint(row.settling),
+    cut: toBigint(row.cut),
+    requested: Number(row.requested),
+    done: Number(row.done),
+    removed: Number(row.removed),
+    fault: row.fault === null ? undefined : String(row.fault),
+  }
+}
+
+function toBigint(value: number | string | null): bigint | undefined {
+  return value === null ? undefined : BigInt(value)
+}

@@ -1,0 +1,129 @@
+/**
+ * The triggers that keep closed rows as they are, and all rows of a held table. They judge in the transaction of the writer, whichever
+ * program it is. RAISE has a text without the horizon: SQLite of other programs may not know RAISE with an expression.
+ */
+import type { Database } from 'better-sqlite3'
+import type { TableDefinition } from '../../../catalogue/definition.ts'
+import type { Sql } from '../../emit/dialect.ts'
+import { CUTS, isGuarded, RETENTION, RETENTION_PREFIX, retentionName } from '../../retention.ts'
+import { SQLITE } from '../dialect/dialect.ts'
+import { rowId } from '../dialect/row-id.ts'
+
+/** Has the one row (1, 0). */
+export const MODE = '_gh_retention_mode'
+
+export const TOO_OLD = 'gatehouse: Data.TooOld: '
+export const HELD = 'gatehouse: Data.Held: '
+
+interface Trigger {
+  readonly name: string
+  /** As SQLite stores it: without a schema. */
+  readonly sql: Sql
+}
+
+/** In a transaction. */
+export function createTriggers(database: Database, table: TableDefinition): void {
+  if (isGuarded(table)) for (const { sql } of triggersOf(table)) database.exec(sql)
+}
+
+/** In a transaction. */
+export function dropTriggers(database: Database, table: string): void {
+  for (const name of storedTriggers(database).keys())
+    if (name.startsWith(retentionName(table))) database.exec(`DROP TRIGGER main.${name}`)
+}
+
+export function hasTriggers(stored: ReadonlyMap<string, Sql>, table: TableDefinition): boolean {
+  return triggersOf(table).every(({ name, sql }) => stored.get(name) === sql)
+}
+
+/** The texts of all such triggers, by name. */
+export function storedTriggers(database: Database): ReadonlyMap<string, Sql> {
+  return new Map(
+    database
+      .prepare<[number, string], [string, Sql]>(
+        "SELECT name, sql FROM main.sqlite_schema WHERE type = 'trigger' AND substr(name, 1, ?) = ?",
+      )
+      .raw(true)
+      .all(RETENTION_PREFIX.length, RETENTION_PREFIX),
+  )
+}
+
+function triggersOf(table: TableDefinition): Trigger[] {
+  const { name, retention, isHeld = false } = table
+  const key = quote(name.toLowerCase())
+  const target = SQLITE.identifier(name)
+  const trigger = (suffix: string, event: Sql, condition: Sql, actions: readonly Sql[]): Trigger => ({
+    name: `${retentionName(name)}_${suffix}`,
+    sql: `CREATE TRIGGER ${retentionName(name)}_${suffix} ${event} ON ${target} WHEN ${condition} BEGIN ${actions.join(' ')} END`,
+  })
+  const tooOld = `SELECT RAISE(ABORT, ${quote(TOO_OLD + name)})`
+  const held = `SELECT RAISE(ABORT, ${quote(HELD + name)})`
+  const isClosed = (row: Sql): Sql => (retention === undefined ? 'FALSE' : isBefore(table, row))
+  const closed =
+    retention === undefined
+      ? []
+      : [
+          trigger('insert', 'AFTER INSERT', isClosed('NEW'), [`${tooOld};`]),
+          trigger('update', 'AFTER UPDATE', `${isClosed('OLD')} OR ${isClosed('NEW')}`, [`${tooOld};`]),
+          trigger(
+            'delete',
+            'BEFORE DELETE',
+            `${isClosed('OLD')} AND NOT EXISTS (SELECT 1 FROM ${CUTS} WHERE name = ${key})`,
+            [`${tooOld};`],
+          ),
+        ]
+  const hold = isHeld ? [trigger('hold', 'BEFORE DELETE', 'TRUE', [`${held};`])] : []
+  return [...closed, ...hold, ...replacing(table, isHeld ? 'TRUE' : isClosed('r'), isHeld ? held : tooOld, trigger)]
+}
+
+/**
+ * Another program may write INSERT OR REPLACE, which deletes rows without firing a trigger for them. The conflict clause of a statement
+ * holds for the statements of its triggers too: only then the row of MODE is replaced.
+ */
+function replacing(
+  table: TableDefinition,
+  isKept: Sql,
+  refusal: Sql,
+  trigger: (suffix: string, event: Sql, condition: Sql, actions: readonly Sql[]) => Trigger,
+): Trigger[] {
+  const keys = [...uniqueKeys(table)]
+  const id = rowId(table.columns.map(({ name }) => name))
+  if (keys.length === 0 || id === undefined) return []
+  const target = SQLITE.identifier(table.name)
+  const equal = keys.map(
+    (columns) =>
+      `EXISTS (SELECT 1 FROM ${target} AS r WHERE ${columns.map((name) => `r.${SQLITE.identifier(name)} = NEW.${SQLITE.identifier(name)}`).join(' AND ')} AND ${isKept}`,
+  )
+  const actions = [
+    `INSERT OR IGNORE INTO ${MODE} (id, replaces) VALUES (1, 1);`,
+    `${refusal} WHERE (SELECT replaces FROM ${MODE} WHERE id = 1) = 1;`,
+  ]
+  const columns = [...new Set(keys.flat())].map(SQLITE.identifier).join(', ')
+  return [
+    trigger('replace', 'BEFORE INSERT', equal.map((found) => `${found})`).join(' OR '), actions),
+    trigger(
+      'rekey',
+      `BEFORE UPDATE OF ${columns}`,
+      equal.map((found) => `${found} AND r.${id} <> OLD.${id})`).join(' OR '),
+      actions,
+    ),
+  ]
+}
+
+function uniqueKeys({ primaryKey, uniques, indexes }: TableDefinition): (readonly string[])[] {
+  const others = indexes.flatMap((index) => (index.unique ? [index.columns.map((column) => column.name)] : []))
+  return [...(primaryKey.length === 0 ? [] : [primaryKey]), ...uniques, ...others]
+}
+
+/** A Timestamp is stored in microseconds, a Date in days. */
+function isBefore({ name, columns, retention }: TableDefinition, row: Sql): Sql {
+  const column = columns.find((known) => known.name === retention?.on)
+  if (column === undefined) return 'FALSE'
+  const horizon = column.type.kind === 'Date' ? 'horizon / 86400000000' : 'horizon'
+  const found = `(SELECT ${horizon} FROM ${RETENTION} WHERE name = ${quote(name.toLowerCase())})`
+  return `${row}.${SQLITE.identifier(column.name)} < ${found}`
+}
+
+function quote(text: string): Sql {
+  return `'${text.replaceAll("'", "''")}'`
+}

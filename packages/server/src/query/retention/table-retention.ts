@@ -1,0 +1,162 @@
+/** The retention of one table in the term of a keeper: closes rows, moves the cut, and deletes what is before it. */
+import type { Audit } from 'gatehouse-protocol'
+import type { TableDefinition } from '../catalogue/definition.ts'
+import { horizonAt } from '../catalogue/retention.ts'
+import type { KeeperTerm } from '../engines/keeper-lease.ts'
+import type { RetentionRows, RetentionState } from '../engines/retention-rows.ts'
+import { cutOf, type FindViews } from './views.ts'
+
+export interface TableRetentionEnv {
+  readonly rows: RetentionRows
+  readonly audit: Audit
+  readonly views: FindViews
+  /** Counts deleted rows. */
+  readonly onRemoved: (table: string, rows: number) => void
+}
+
+/** The most rows of a step, and how long one should take: half of what others' writes may wait. */
+const MAX_STEP_ROWS = 5_000
+const STEP_MS = 10
+const FIRST_STEP_ROWS = 200
+/** How long a table deletes before others have their turn. */
+const TURN_MS = 1_000
+const AUDIT_MS = 3_600_000
+/** How long a round that was asked for waits for transactions that may not know of its horizon. */
+const SETTLE_MS = 30_000
+
+export class TableRetention {
+  readonly #env: TableRetentionEnv
+  readonly #term: KeeperTerm
+  table: TableDefinition
+  #limit = FIRST_STEP_ROWS
+  /** Whether there may be rows before the cut. */
+  #hasRows = true
+  /** The last horizon that has settled. */
+  #settled: bigint | undefined
+  /** Transactions that may not know of a horizon. */
+  #waiting: { readonly horizon: bigint; readonly writers: ReadonlySet<string> } | undefined
+  #round: { readonly number: number; readonly since: number; removed: number } | undefined
+  #removed: { readonly since: number; readonly oldest: bigint | undefined; rows: number; cut: bigint } | undefined
+  /** By how many seconds the oldest row is older than it should be. */
+  behind = 0
+
+  constructor(table: TableDefinition, term: KeeperTerm, env: TableRetentionEnv) {
+    this.table = table
+    this.#term = term
+    this.#env = env
+  }
+
+  /** Begins a round that was asked for. */
+  accept({ requested, done }: RetentionState): void {
+    if (requested > done && this.#round?.number !== requested)
+      this.#round = { number: requested, since: performance.now(), removed: 0 }
+  }
+
+  /** Closes rows, each minute, and moves the cut. */
+  async advance(state: RetentionState, now: bigint): Promise<void> {
+    const { rows } = this.#env
+    if (state.isHeld) return
+    const target = horizonAt(now, this.table)
+    if (target === undefined) return
+    if (state.horizon === undefined || target > state.horizon) {
+      await rows.close(this.#term, this.table, target)
+      await this.#measure(target)
+    } else if (state.settling === undefined && state.horizon === this.#settled) return
+    await rows.settle(this.#term, this.table)
+    await this.#moveCut()
+  }
+
+  async #moveCut(): Promise<void> {
+    const { rows, views } = this.#env
+    const { settling: settled, horizon } = (await rows.find(this.table.name)) ?? {}
+    if (settled === undefined) this.#settled = horizon
+    if (settled === undefined || !(await this.#knowAll(settled))) return
+    const found = views(this.table.name)
+    for (const view of found.bucketed) if (!(await view.hasReadPast(settled))) return
+    await rows.moveCut(this.#term, this.table, settled, cutOf(settled, found))
+    this.#settled = settled
+    this.#hasRows = true
+  }
+
+  /** Whether all transactions have ended that had written to the table when rows before the horizon were closed: later ones know of it. */
+  async #knowAll(horizon: bigint): Promise<boolean> {
+    const writers = await this.#env.rows.writers(this.table)
+    const before = this.#waiting?.horizon === horizon ? this.#waiting.writers : writers
+    this.#waiting = { horizon, writers: before.intersection(writers) }
+    return this.#waiting.writers.size === 0
+  }
+
+  async #measure(target: bigint): Promise<void> {
+    const oldest = await this.#env.rows.oldest(this.table)
+    this.behind = oldest === undefined || oldest >= target ? 0 : Number((target - oldest) / 1_000_000n)
+  }
+
+  /** Deletes for a while. Whether there is more. */
+  async remove(state: RetentionState, signal: AbortSignal): Promise<boolean> {
+    const { cut } = state
+    if (cut === undefined || state.isHeld || !this.#hasRows) return false
+    const end = performance.now() + TURN_MS
+    while (performance.now() < end) {
+      if (signal.aborted) return false
+      if (!(await this.#step(cut))) {
+        this.#hasRows = false
+        return false
+      }
+    }
+    return true
+  }
+
+  /** Whether there may be more rows. */
+  async #step(cut: bigint): Promise<boolean> {
+    const { rows, onRemoved } = this.#env
+    this.#removed ??= { since: performance.now(), oldest: await rows.oldest(this.table), rows: 0, cut }
+    const limit = this.#limit
+    const began = performance.now()
+    const removed = await rows.removeOldest(this.#term, this.table, cut, limit)
+    const took = performance.now() - began
+    if (removed > 0) {
+      this.#removed.rows += removed
+      this.#removed.cut = cut
+      if (this.#round !== undefined) this.#round.removed += removed
+      onRemoved(this.table.name, removed)
+    }
+    if (removed < limit) return false
+    this.#limit = Math.max(1, Math.min(MAX_STEP_ROWS, Math.round((limit * STEP_MS) / Math.max(took, STEP_MS / 2))))
+    // Others write meanwhile.
+    await new Promise((resolve) => setTimeout(resolve, took))
+    return true
+  }
+
+  /** Ends a round that was asked for, once all is done that can be done now. */
+  async finish(state: RetentionState): Promise<void> {
+    const round = this.#round
+    if (round === undefined) return
+    const isOver = state.isHeld || state.fault !== undefined || performance.now() - round.since > SETTLE_MS
+    if (!isOver && (this.#hasRows || state.settling !== undefined)) return
+    await this.#env.rows.finish(this.#term, this.table, round.number, round.removed)
+    this.#round = undefined
+  }
+
+  /** One entry an hour, and one at the end of a term. */
+  record(isEnd = false): void {
+    const removed = this.#removed
+    if (removed === undefined || (!isEnd && performance.now() - removed.since < AUDIT_MS)) return
+    this.#removed = undefined
+    if (removed.rows === 0) return
+    const { name } = this.table
+    this.#env.audit.record({
+      event: 'retention.cut',
+      target: name,
+      details: {
+        table: name,
+        rows: removed.rows,
+        cut: toText(removed.cut),
+        ...(removed.oldest !== undefined && { oldest: toText(removed.oldest) }),
+      },
+    })
+  }
+}
+
+function toText(micros: bigint): string {
+  return new Date(Number(micros / 1000n)).toISOString()
+}
