@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { ADMIN, signIn } from '../support/demo-user.ts'
 import { agentToken, McpClient, MODERN } from '../support/mcp.ts'
 import { useServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 let client: McpClient
 const server = useServer({ flags: { '--demo': 'true', '--limit-mcp': '' } }, async () => {
@@ -211,5 +212,5 @@ test('a call that takes long tells its progress by events, then the result; a cl
   assert.equal(messages.at(-1).id, body.id)
   assert.match(messages.at(-1).result.content[0].text, /^1 row · one Integer/)
   await Promise.all(asked)
-  assert.equal(await running(), 0)
+  await until('both statements have ended', 2_000, async () => (await running()) === 0)
 })

@@ -221,6 +221,10 @@ onEveryEngine('changes in the audit log', (place) => {
       [
         'query.cancelled',
         'stepup.asked',
+        'agent.called',
+        'licence.opened',
+        'licence.closed',
+        'retention.cut',
         'mail.sent',
         'mail.failed',
         'provider.logout',
