@@ -28,7 +28,7 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   feeds: [...DATA, 'http', 'step-up'],
   wire: [...DATA, 'http', 'step-up', 'child-process', 'query'],
   mail: [...BASE, 'store'],
-  mcp: [...BASE, 'schema', 'http', 'query', 'feeds'],
+  mcp: [...BASE, 'schema', 'store', 'http', 'query', 'feeds'],
   scim: ['lib', 'telemetry', 'http', 'accounts'],
   licences: [...DATA, 'http'],
   console: ['lib', 'http'],
@@ -56,6 +56,7 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
     'supervisor',
     'move',
     'licences',
+    'mcp',
   ],
 }
 
@@ -157,7 +158,8 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   // The report is also made where no service runs.
   'server/src/licences': ['licences.ts', 'usage/month.ts', 'usage/report.ts', 'usage/exported.ts'],
   'server/src/mail': ['mail.ts'],
-  'server/src/mcp': ['mcp.ts'],
+  // The skill for assistants needs no server.
+  'server/src/mcp': ['mcp.ts', 'skill.ts'],
   'server/src/move': ['move.ts'],
   'server/src/query': ['index.ts', 'codecs.ts', 'storage.ts', 'file-schema.ts'],
   'server/src/scim': ['routes.ts'],
@@ -282,11 +284,15 @@ const PORTS: Readonly<Record<string, readonly string[]>> = {
     'feeds/feeds.ts',
     'http/context.ts',
     'http/cors.ts',
+    'http/events/event-response.ts',
+    'http/events/open-responses.ts',
     'http/problem.ts',
+    'http/request/authentication.ts',
     'http/route.ts',
     'query/index.ts',
     'schema/builders.ts',
     'schema/check-schema.ts',
+    'store/keys/opaque.ts',
   ],
   move: [
     'query/storage.ts',

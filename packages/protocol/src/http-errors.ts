@@ -367,6 +367,32 @@ export const HTTP_ERRORS = {
     title: 'The form does not belong to this browser',
     advice: 'Allow cookies, and open the page on the host of the issuer.',
   },
+  'mcp.expensive': {
+    status: 422,
+    title: 'The statement is too expensive for an agent',
+    advice: 'Ask for less, run it in the console, or change `agent_scans`, `agent_scan_rows` or `agent_seconds`.',
+  },
+  'mcp.rows': {
+    status: 429,
+    title: 'The agents of the user have read the rows of a day',
+    advice: 'Try again later, run the statement in the console, or raise `agent_rows_per_day`.',
+  },
+  'mcp.arguments': {
+    status: 422,
+    title: 'The arguments of a tool do not fit together',
+    advice: 'Give those that the message names.',
+  },
+  'mcp.rights': {
+    status: 403,
+    title: 'The rights of the caller have changed while it waited',
+    advice: 'Call again.',
+  },
+  'mcp.no_watch': {
+    status: 404,
+    title: 'There is no such watch',
+    advice: 'It ends an hour after its last use: call `watch` again.',
+  },
+  'mcp.watches': { status: 429, title: 'The grant has too many watches', advice: AGAIN },
   'mcp.origin': {
     status: 403,
     title: 'Pages of this origin may not call /mcp',

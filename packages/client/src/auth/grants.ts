@@ -101,7 +101,11 @@ export function device(options: DeviceOptions): Auth<GrantedTokens> {
 }
 
 async function startDevice(env: AuthEnv, { prompt, signal, ...client }: DeviceOptions): Promise<Tokens> {
-  const started = await postForm(env, 'device_authorization', { ...credentialForm(client), scope: client.scope })
+  const started = await postForm(env, 'device_authorization', {
+    ...credentialForm(client),
+    scope: client.scope,
+    resource: client.resource,
+  })
   const expiresIn = Number(started.expires_in)
   const url = String(started.verification_uri)
   prompt({

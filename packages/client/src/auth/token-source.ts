@@ -70,6 +70,8 @@ export interface ClientOptions {
   readonly clientSecret?: string | undefined
   /** Separated by spaces. Without it, all that the client and the user may have. */
   readonly scope?: string | undefined
+  /** What the tokens are for, if not the built-in services: the resource of an API (RFC 8707). */
+  readonly resource?: string | undefined
   /** Where the tokens are kept between runs; only in memory by default. */
   readonly storage?: TokenStorage | undefined
 }
@@ -230,13 +232,13 @@ function isFresh(tokens: Tokens | undefined, refused: string | undefined): token
 /** POST to the token endpoint (RFC 6749 §3.2). */
 export async function requestTokens(
   env: AuthEnv,
-  { scope, ...client }: ClientOptions,
+  { scope, resource, ...client }: ClientOptions,
   form: Readonly<Record<string, string>>,
 ): Promise<Tokens> {
   // A refresh keeps the scope, and a code's scope was already requested.
   const asked = form.refresh_token ?? form.code ?? form.device_code
   return readTokens(
-    await postForm(env, 'token', { ...form, scope: asked ? undefined : scope, ...credentialForm(client) }),
+    await postForm(env, 'token', { ...form, scope: asked ? undefined : scope, resource, ...credentialForm(client) }),
   )
 }
 

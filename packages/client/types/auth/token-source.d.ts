@@ -60,6 +60,8 @@ export interface ClientOptions {
     readonly clientSecret?: string | undefined;
     /** Separated by spaces. Without it, all that the client and the user may have. */
     readonly scope?: string | undefined;
+    /** What the tokens are for, if not the built-in services: the resource of an API (RFC 8707). */
+    readonly resource?: string | undefined;
     /** Where the tokens are kept between runs; only in memory by default. */
     readonly storage?: TokenStorage | undefined;
 }
@@ -97,7 +99,7 @@ export declare class GrantedTokens implements TokenSource {
 /** There is no token, and the user must sign in. */
 export declare function loginRequired(): AuthError;
 /** POST to the token endpoint (RFC 6749 §3.2). */
-export declare function requestTokens(env: AuthEnv, { scope, ...client }: ClientOptions, form: Readonly<Record<string, string>>): Promise<Tokens>;
+export declare function requestTokens(env: AuthEnv, { scope, resource, ...client }: ClientOptions, form: Readonly<Record<string, string>>): Promise<Tokens>;
 /** RFC 6749 §5.1. The expiry is counted from now, by our clock: it does not matter how far that is off. */
 export declare function readTokens(reply: Readonly<Record<string, unknown>>): Tokens;
 export declare function credentialForm({ clientId, clientSecret }: ClientOptions): Form;

@@ -228,6 +228,22 @@ expires: pass it on in the environment, not on a command line. ${LOGIN}`,
     load: async () => (await import('./sign-in/token.ts')).token,
   },
   {
+    name: 'mcp',
+    options: SERVER,
+    summary: 'Connects an assistant on this machine with the platform, over stdin and stdout.',
+    notes: `
+For assistants that start a program and speak the Model Context Protocol with it. Each line is a message, which is passed on
+to /mcp of the server. Its tokens have what agents may have, and no more. ${LOGIN}`,
+    examples: ['mcp', 'mcp --server https://gate.example.com'],
+    load: async () => (await import('./mcp/mcp.ts')).mcp,
+  },
+  {
+    name: 'agent skill',
+    summary: 'Prints a skill (SKILL.md) that tells assistants how to use the platform and its language.',
+    examples: ['agent skill > SKILL.md'],
+    load: async () => (await import('./mcp/skill.ts')).agentSkill,
+  },
+  {
     name: 'types',
     options: {
       '--integer': { value: 'FORM', help: 'the form of Integers: number, bigint or text (default number)' },

@@ -1,6 +1,6 @@
 /** Settings of agents: whether models can read the platform, and what those who act for a user may read. */
 import { isRight } from 'gatehouse-protocol'
-import { BadSetting, oneOf, parseSeconds } from './parsers.ts'
+import { BadSetting, oneOf, parseInteger, parseSeconds } from './parsers.ts'
 import { limit, type Settings, setting } from './setting.ts'
 
 export const AGENT_SETTINGS = {
@@ -13,6 +13,22 @@ export const AGENT_SETTINGS = {
     'statement',
     oneOf(['statement', 'digest', 'off']),
     'What the audit log has of the calls of agents: with up to 2,000 characters of the statement, with its SHA-256 digest, or no calls at all.',
+  ),
+  agentScans: setting(
+    'ask',
+    oneOf(['ask', 'refuse', 'run']),
+    'What happens when an agent wants to run a statement that reads many rows whole, or that takes long: the person is asked where the assistant can ask, it is refused, or it runs.',
+  ),
+  agentScanRows: setting(
+    '1000000',
+    parseInteger,
+    'Rows of tables that a statement of an agent may read whole without asking. Tables with a row filter do not count.',
+  ),
+  agentSeconds: setting('10', parseSeconds, 'Seconds that a statement of an agent may run without asking.'),
+  agentRowsPerDay: setting(
+    '1000000',
+    parseInteger,
+    'Rows that the agents of one user may read in a day, on all nodes.',
   ),
   limitMcp: limit('address=1200/60 client=6000/60 user=120/60', 'agents'),
   agentScopes: setting(

@@ -16,7 +16,7 @@ import type { NatsPlace } from './nats/nats.ts'
 import { type FeedLimits, FeedService } from './service.ts'
 import type { SharedFeeds } from './sqlite/engine.ts'
 
-export type { NewMessage } from './engine.ts'
+export type { NewMessage, StoredMessage } from './engine.ts'
 export { type Feed, MAX_DEPTH, topicChoice } from './feed.ts'
 export type { FeedMessage } from './message.ts'
 export { refuse } from './refusals.ts'

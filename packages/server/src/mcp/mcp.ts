@@ -1,18 +1,30 @@
 /** The Model Context Protocol, the entry of this folder: assistants read what their users may read, and change nothing. */
-import { AGENT_PATH, type Audit, type Authenticate, VERSION } from 'gatehouse-protocol'
+import { AGENT_PATH, type Audit, type Authenticate, type Clock, VERSION } from 'gatehouse-protocol'
 import type { FeedService } from '../feeds/feeds.ts'
+import type { Context } from '../http/context.ts'
 import type { CorsPolicy } from '../http/cors.ts'
+import { readCredentials } from '../http/request/authentication.ts'
 import type { RouteGroup } from '../http/route.ts'
 import type { QueryService } from '../query/index.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { BODY, Endpoint, requireAgentScope } from './protocol/endpoint.ts'
-import type { Features } from './protocol/features.ts'
+import { BODY, Endpoint, requireAgentScope, requireRight } from './protocol/endpoint.ts'
+import type { Call, Features } from './protocol/features.ts'
+import { StateSeal } from './protocol/input.ts'
+import { type ListenEnv, Listeners } from './protocol/listen.ts'
+import { createNames } from './resources/names.ts'
+import { createPrompts } from './resources/prompts.ts'
+import { createResources } from './resources/resources.ts'
+import type { ScanRules } from './tools/expense.ts'
 import { listFeedsTool, readFeedTool } from './tools/feeds.ts'
 import { iqlHelpTool } from './tools/iql-help.ts'
 import { queryTool, savedQueryTool } from './tools/query.ts'
+import { RowBudget, type RowWindow } from './tools/row-budget.ts'
 import { Statements } from './tools/statements.ts'
 import { describeTableTool, listTablesTool } from './tools/tables.ts'
 import { type AuditedStatement, makeTool } from './tools/tool-set.ts'
+import { changesTool, readWatchedNow, watchTool } from './tools/watch.ts'
+import { ResourceSubscriptions } from './watches/subscriptions.ts'
+import { WatchStore } from './watches/watch-store.ts'
 
 export interface McpOptions {
   readonly issuer: string
@@ -26,44 +38,91 @@ export interface McpOptions {
   readonly cors: CorsPolicy
   readonly audit: Audit
   readonly metrics: Metrics
+  readonly clock: Clock
+  readonly bus: ListenEnv['bus']
+  readonly onError: (error: unknown) => void
+  /** Derives keys from a secret that all nodes share. */
+  readonly deriveKey: (purpose: string) => Buffer
+  /** Counts over all nodes. */
+  readonly window: RowWindow
+  readonly rowsPerDay: () => number
+  /** What is not run without asking. */
+  readonly scanRules: () => ScanRules
   /** What the audit log has of the statements. */
   readonly auditedStatement: AuditedStatement
 }
 
-export function openMcp(options: McpOptions): RouteGroup {
+export interface Mcp {
+  readonly group: RouteGroup
+  /** Ends the streams of those who listen. */
+  stop(): void
+}
+
+export function openMcp(options: McpOptions): Mcp {
   const serverInfo = { name: 'gatehouse', title: 'Gatehouse', version: VERSION }
-  const endpoint = new Endpoint({ features: platformFeatures(options), serverInfo, metrics: options.metrics })
-  return {
+  const { metrics, deriveKey, clock, query, bus, authenticate, onError } = options
+  const feeds = () => options.feeds
+  const store = new WatchStore(query.watches, clock, onError)
+  metrics.watch('gatehouse_mcp_watches', () => [[{}, store.count]])
+  const access = requireAgentScope(options.scopes)
+  const listeners = new Listeners({
+    ...{ authenticate, bus, clock, metrics, serverInfo },
+    subscriptions: new ResourceSubscriptions({ query, feeds, store }),
+    requireAccess: (principal) => requireRight(principal, options.scopes()),
+  })
+  const endpoint = new Endpoint({
+    ...{ serverInfo, metrics, listeners },
+    features: platformFeatures(options, feeds, store),
+    states: new StateSeal(deriveKey, clock),
+    isUnchanged: (context) => isUnchanged(context, authenticate),
+  })
+  const group: RouteGroup = {
     at: [AGENT_PATH],
     limit: 'mcp',
     headers: { 'cache-control': 'no-store' },
     cors: options.cors,
-    authenticate: options.authenticate,
-    routes: [
-      {
-        method: 'POST',
-        path: AGENT_PATH,
-        body: BODY,
-        access: requireAgentScope(options.scopes),
-        handle: (context) => endpoint.handle(context),
-      },
-    ],
+    authenticate,
+    routes: [{ method: 'POST', path: AGENT_PATH, body: BODY, access, handle: (context) => endpoint.handle(context) }],
+  }
+  return {
+    group,
+    stop() {
+      listeners.stop()
+      store.close()
+    },
   }
 }
 
-function platformFeatures(options: McpOptions): Features {
-  const { query, feeds, issuer } = options
-  const statements = new Statements(query, issuer)
+/** Rights can be taken from a token that stays valid. */
+async function isUnchanged({ headers, principal }: Context, authenticate: Authenticate): Promise<boolean> {
+  const now = await authenticate(readCredentials(headers.authorization ?? '')?.token ?? '')
+  return now !== undefined && now.scopes.symmetricDifference(principal.scopes).size === 0
+}
+
+function platformFeatures(options: McpOptions, feeds: () => FeedService | undefined, store: WatchStore): Features {
+  const { query, issuer } = options
+  const statements = new Statements(query, issuer, options.scanRules)
+  const env = { ...options, rows: new RowBudget(options.window, options.rowsPerDay) }
+  const watching = { statements, live: query.live, feeds, store }
   const tools = [
     listTablesTool(query),
     describeTableTool(query, statements),
     queryTool(statements),
     savedQueryTool(statements, query),
     iqlHelpTool(),
-    listFeedsTool(() => feeds),
-    readFeedTool(() => feeds),
+    watchTool(watching),
+    changesTool(watching),
+    listFeedsTool(feeds),
+    readFeedTool(feeds),
   ]
-  return { instructions: INSTRUCTIONS, tools: tools.map((tool) => makeTool(tool, options)) }
+  const names = createNames(query, feeds)
+  const readWatch = (id: string, call: Call) => readWatchedNow(id, call, watching)
+  return {
+    instructions: INSTRUCTIONS,
+    tools: tools.map((tool) => makeTool(tool, env)),
+    prompts: createPrompts(names),
+    resources: createResources({ query, feeds, names, readWatch }),
+  }
 }
 
 const INSTRUCTIONS = `Gatehouse gives you the tables and feeds of a trading and market-data platform, with the rights of the person you work for. You can read and never write: offer the person the statement and the console for anything else.

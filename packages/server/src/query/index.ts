@@ -12,6 +12,7 @@ export type { BulkEnv } from './bulk/bulk.ts'
 export type { TableDefinition } from './catalogue/definition.ts'
 export { findColumn } from './catalogue/find-column.ts'
 export { type CatalogueSnapshot, pageOfTables, requireTable, viewFor } from './catalogue/snapshot.ts'
+export type { WatchRow, WatchRows } from './engines/watch-rows.ts'
 export { QUERY_ERRORS, refuse } from './errors.ts'
 export { readCursor, writeCursor } from './http/cursor.ts'
 export { asKnown, problemOfQuery } from './http/problem.ts'
@@ -29,6 +30,7 @@ export {
 export { type CopyForm, type Encoding, type ReadOutcome, type WireForm, wireForm } from './model/result.ts'
 export { PlanPending, whenPlanned } from './plan/long-plans.ts'
 export type { BuiltStatement, Planned } from './plan/planner.ts'
+export { findWholeReads } from './plan/whole-reads.ts'
 export type { CallPart, QueryResult } from './run/call.ts'
 export {
   type CallParts,

@@ -16,6 +16,7 @@ import type { Engine } from './engines/engine.ts'
 import type { ColumnOptions, EngineOptions } from './engines/engine-options.ts'
 import { DEFAULT_RESPONSE_LIMITS } from './engines/idempotency-cleanup.ts'
 import { openEngine } from './engines/open.ts'
+import type { WatchRows } from './engines/watch-rows.ts'
 import { catalogueGroup } from './http/catalogue.ts'
 import { type EndpointsEnv, type QueryEndpoints, queryEndpoints } from './http/endpoints.ts'
 import { Keeper } from './keeper/keeper.ts'
@@ -253,6 +254,16 @@ export class QueryService {
 
   get live(): LiveQueries {
     return this.#live
+  }
+
+  /** What agents watch. */
+  get watches(): WatchRows {
+    return this.#engine.watches
+  }
+
+  /** Calls the listener when tables were defined, changed or dropped. Returns the function that ends that. */
+  onCatalogueChange(listener: () => void): () => void {
+    return this.#catalogue.onChange(listener)
   }
 
   /** The tables of this moment. */

@@ -21,6 +21,7 @@ import { openForWriting } from './engines/sqlite/connection.ts'
 import { rowId } from './engines/sqlite/dialect/row-id.ts'
 import { MODE } from './engines/sqlite/retention/retention-triggers.ts'
 import { COMMITS } from './engines/sqlite/write/commit-records.ts'
+import { WATCHES } from './engines/watch-rows.ts'
 
 export type { TableDefinition } from './catalogue/definition.ts'
 /** Decimals of more than 18 digits, as SQLite stores them. */
@@ -138,7 +139,9 @@ function integers(...names: readonly string[]): Record<string, IqlType> {
   return Object.fromEntries(names.map((name) => [name, INTEGER]))
 }
 
-const OF_PROCESSES = new RegExp(`^(?:_gh_logs|_gh_log_.*|_gh_column_.*|${KEEPER}|${CUTS}|${MODE}|${COMMITS})$`)
+const OF_PROCESSES = new RegExp(
+  `^(?:_gh_logs|_gh_log_.*|_gh_column_.*|${WATCHES}|${KEEPER}|${CUTS}|${MODE}|${COMMITS})$`,
+)
 
 /** Whether it is a table of processes that have ended, or the service makes a new one when it starts. */
 export function isOfProcesses(name: string): boolean {

@@ -1,9 +1,10 @@
 /** The Model Context Protocol in a server: loaded by its first request, where the settings serve it. */
-import { AGENT_PATH } from 'gatehouse-protocol'
+import { AGENT_PATH, type Clock } from 'gatehouse-protocol'
 import type { Feeds } from '../feeds/feeds.ts'
 import type { CorsPolicy } from '../http/cors.ts'
 import type { LazyRouteGroups } from '../http/route.ts'
 import type { Identity } from '../identity/identity.ts'
+import { exceptOutages } from '../lib/unavailable.ts'
 import type { McpOptions } from '../mcp/mcp.ts'
 import type { QueryService } from '../query/index.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -13,27 +14,47 @@ import type { Resources } from './resources.ts'
 
 export interface McpParts {
   readonly query: QueryService
-  readonly auditedStatement: McpOptions['auditedStatement']
+  readonly clock: Clock
+  readonly onError: (error: unknown) => void
+  readonly settings: Pick<McpOptions, 'auditedStatement' | 'scanRules' | 'rowsPerDay'>
   /** Whose pages may call, besides those of the issuer and those that clients are registered with. */
   readonly origins: readonly string[]
 }
 
 interface McpEnv {
-  readonly resources: Pick<Resources, 'audit'>
+  readonly resources: Pick<Resources, 'audit' | 'masterKey'>
   readonly identity: Identity
   readonly metrics: Metrics
   readonly feeds: Feeds | undefined
+  readonly window: McpOptions['window']
+  readonly bus: McpOptions['bus']
+  /** Aborted when the server begins to stop. */
+  readonly stopping: AbortSignal
 }
 
 /** Undefined where no agents are served, or no queries. */
-export function mcpParts({ config, issuer }: Base, query: QueryService | undefined): McpParts | undefined {
+export function mcpParts(
+  { config, issuer, clock, logger }: Base,
+  query: QueryService | undefined,
+): McpParts | undefined {
   if (query === undefined || agentAccess(config, issuer) === undefined) return undefined
-  return { query, auditedStatement: config.agentAudit, origins: config.publicOrigins }
+  const rules = { scans: config.agentScans, rows: config.agentScanRows, milliseconds: config.agentSeconds }
+  return {
+    query,
+    clock,
+    origins: config.publicOrigins,
+    onError: exceptOutages((error) => logger.error({ err: error }, 'agents error')),
+    settings: {
+      auditedStatement: config.agentAudit,
+      scanRules: () => rules,
+      rowsPerDay: () => config.agentRowsPerDay,
+    },
+  }
 }
 
 export function mcpRoutes(
-  { query, auditedStatement, origins }: McpParts,
-  { resources, identity, metrics, feeds }: McpEnv,
+  { query, clock, settings, origins, onError }: McpParts,
+  { resources, identity, metrics, feeds, window, bus, stopping }: McpEnv,
   ofClients: (origin: string) => Promise<boolean>,
 ): LazyRouteGroups {
   const { name: issuer } = identity.issuer
@@ -44,7 +65,7 @@ export function mcpRoutes(
     limit: 'mcp',
     async load() {
       const { openMcp } = await import('../mcp/mcp.ts')
-      const group = openMcp({
+      const mcp = openMcp({
         issuer,
         query,
         feeds: feeds?.service,
@@ -53,9 +74,18 @@ export function mcpRoutes(
         cors,
         audit: resources.audit,
         metrics,
-        auditedStatement,
+        clock,
+        bus,
+        onError,
+        window,
+        deriveKey: resources.masterKey.derive,
+        auditedStatement: settings.auditedStatement,
+        scanRules: settings.scanRules,
+        rowsPerDay: settings.rowsPerDay,
       })
-      return [group]
+      if (stopping.aborted) mcp.stop()
+      stopping.addEventListener('abort', () => mcp.stop(), { once: true })
+      return [mcp.group]
     },
   }
 }

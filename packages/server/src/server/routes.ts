@@ -11,6 +11,7 @@ import type { Feeds } from '../feeds/feeds.ts'
 import type { CorsPolicy } from '../http/cors.ts'
 import { createReadiness, healthRoutes, type Readiness, type ReadinessCheck } from '../http/health.ts'
 import type { RateLimits } from '../http/limits/rate-limits.ts'
+import type { SlidingWindow } from '../http/limits/sliding-window.ts'
 import { metricsRoute } from '../http/metrics-endpoint.ts'
 import { requireScope } from '../http/request/authentication.ts'
 import type { LazyRouteGroups, Route, RouteGroup } from '../http/route.ts'
@@ -33,6 +34,8 @@ export interface RouteParts {
   readonly bus: Bus
   readonly identity: Identity
   readonly rateLimits: RateLimits
+  /** What the rate limits count, over all nodes. */
+  readonly window: SlidingWindow
   readonly metrics: Metrics
   /** The metrics of all workers, if there are several. */
   readonly renderMetrics: () => string | Promise<string>

@@ -176,6 +176,7 @@ function answerRequests(
       bus,
       identity,
       rateLimits,
+      window: services.window,
       metrics,
       renderMetrics,
       activity,

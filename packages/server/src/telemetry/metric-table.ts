@@ -61,6 +61,8 @@ export const METRICS = {
     'outcome',
   ),
   gatehouse_mcp_tool_seconds: histogram('Time of a call of a tool by an agent.', FAST, 'tool'),
+  gatehouse_mcp_listeners: gauge('Streams of agents that listen to changes.'),
+  gatehouse_mcp_watches: gauge('Watches of agents, as counted in the last minute.'),
   gatehouse_mcp_rows_total: counter('Rows and messages that agents were given.'),
   gatehouse_step_ups_total: counter(
     'Requests whose sign-in was too weak or too old for a table, feed or topic: "asked" to sign in again, or "refused" without a user.',

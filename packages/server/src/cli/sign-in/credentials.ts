@@ -72,6 +72,29 @@ export function loginStorage(server: string, begun: Login): TokenStorage {
   }
 }
 
+/** The same login with tokens for agents, which stay in memory: other commands cannot use them. Its refresh token is replaced in the file. */
+export function agentStorage(server: string, login: TokenStorage): TokenStorage {
+  let own: Tokens | undefined
+  return {
+    ...login,
+    async getItem(key) {
+      const kept = await login.getItem(key)
+      if (kept === null) return null
+      const { refreshToken }: Tokens = JSON.parse(kept)
+      const { accessToken = '', renewAt = 0 } = own ?? {}
+      return JSON.stringify({ accessToken, renewAt, refreshToken } satisfies Tokens)
+    },
+    async setItem(key, tokens) {
+      own = JSON.parse(tokens)
+      const stored = readLogin(server)
+      if (stored === undefined || own === undefined) return
+      const { accessToken, expiresAt: renewAt } = stored
+      const { refreshToken } = own
+      await login.setItem(key, JSON.stringify({ accessToken, renewAt, refreshToken } satisfies Tokens))
+    },
+  }
+}
+
 function readSubject({ accessToken }: Login): unknown {
   return decodeClaims(accessToken).sub
 }

@@ -1,6 +1,7 @@
 /** Where a command takes its tokens from, as sources of the client library: a file, a password, a device, or the login. */
 import { readFile } from 'node:fs/promises'
 import { userInfo } from 'node:os'
+import { AGENT_PATH } from 'gatehouse-protocol'
 import {
   type Auth,
   type AuthEnv,
@@ -16,7 +17,7 @@ import { CommandError, UsageError } from '../errors.ts'
 import { printable } from '../output/table.ts'
 import { programName } from '../program.ts'
 import { provenIfNeeded } from './bound-client.ts'
-import { knownServers, loginStorage, readLogin } from './credentials.ts'
+import { agentStorage, knownServers, loginStorage, readLogin } from './credentials.ts'
 import { askPassword, readPasswordLine } from './password.ts'
 import { decodeClaims } from './token-claims.ts'
 
@@ -29,15 +30,21 @@ export function chooseAuth(server: string, args: Arguments): Auth<GrantedTokens>
   return optionalAuth(args) ?? loginAuth(server)
 }
 
+/** As above, with tokens for agents (RFC 8707): a stored login gets no more by them than agents may have. */
+export function chooseAgentAuth(server: string, args: Arguments): Auth<GrantedTokens> {
+  const resource = `${server}${AGENT_PATH}`
+  return optionalAuth(args, resource) ?? loginAuth(server, resource)
+}
+
 /** Undefined when the options name neither a user nor a token. */
-export function optionalAuth(args: Arguments): Auth<GrantedTokens> | undefined {
+export function optionalAuth(args: Arguments, resource?: string): Auth<GrantedTokens> | undefined {
   const tokenFile = args.value('--token-file')
   const [username, clientId] = [args.value('--username'), clientOption(args)]
   const { file, isStdin } = passwordOption(args)
   if (tokenFile !== undefined) return tokenFileAuth(tokenFile)
   if (username === undefined) return undefined
   const password = isStdin ? passwordOfStdin : passwordSource(username, file)
-  return passwordAuth({ clientId, username, password })
+  return passwordAuth({ clientId, username, password, resource })
 }
 
 export interface PasswordOption {
@@ -61,7 +68,7 @@ export function requireFreeStdin(args: Arguments, what: string): void {
 }
 
 /** The login of this user, renewed by one of all commands that run. */
-export function loginAuth(server: string): Auth<GrantedTokens> {
+export function loginAuth(server: string, resource?: string): Auth<GrantedTokens> {
   const login = readLogin(server)
   const command = `${programName()} login --server ${server}`
   if (login === undefined) {
@@ -71,8 +78,10 @@ export function loginAuth(server: string): Auth<GrantedTokens> {
   }
   const { clientId, refreshToken } = login
   const end = refreshToken === undefined ? 'The login has expired' : 'The login is no longer valid'
+  const stored = loginStorage(server, login)
+  const storage = resource === undefined ? stored : agentStorage(server, stored)
   const source: Auth<GrantedTokens> = (env) =>
-    new GrantedTokens(env, { clientId, storage: loginStorage(server, login) }, () => {
+    new GrantedTokens(env, { clientId, resource, storage }, () => {
       throw new CommandError(`${end}. Run: ${command}`)
     })
   return provenIfNeeded(source, decodeClaims(login.accessToken).cnf !== undefined)
@@ -85,6 +94,7 @@ export interface PasswordSignIn {
   readonly password: () => Promise<string>
   /** Without it: everything that the client may have and the user holds. */
   readonly scope?: string | undefined
+  readonly resource?: string | undefined
 }
 
 export function passwordAuth({ username, password: read, ...client }: PasswordSignIn): Auth<GrantedTokens> {
@@ -98,7 +108,7 @@ export function passwordAuth({ username, password: read, ...client }: PasswordSi
     },
   })
   const what = `The server did not sign in ${username}`
-  return startedBy(source, client.clientId, (error) => {
+  return startedBy(source, client, (error) => {
     const refused = refusal(what, error)
     // The server gives every cause the same reply, so that a guesser learns nothing from it.
     return error.code === 'invalid_grant' ? new CommandError(`${refused.message} (${SECOND_FACTOR_HINT})`) : refused
@@ -106,7 +116,7 @@ export function passwordAuth({ username, password: read, ...client }: PasswordSi
 }
 
 export function deviceAuth(
-  client: Pick<PasswordSignIn, 'clientId' | 'scope'>,
+  client: Pick<PasswordSignIn, 'clientId' | 'scope' | 'resource'>,
   show: (prompt: DevicePrompt) => void,
 ): Auth<GrantedTokens> {
   let isShown = false
@@ -119,16 +129,16 @@ export function deviceAuth(
   })
   const what = () =>
     isShown ? 'The login was refused' : `The server refused a device login of the client ${client.clientId}`
-  return startedBy(source, client.clientId, (error) => refusal(what(), error))
+  return startedBy(source, client, (error) => refusal(what(), error))
 }
 
 /** The tokens of another source, with its refusals explained. */
 function startedBy(
   source: Auth<GrantedTokens>,
-  clientId: string,
+  { clientId, resource }: Pick<PasswordSignIn, 'clientId' | 'resource'>,
   refused: (error: AuthError) => Error,
 ): Auth<GrantedTokens> {
-  return provenIfNeeded((env) => new GrantedTokens(env, { clientId }, () => start(env)))
+  return provenIfNeeded((env) => new GrantedTokens(env, { clientId, resource }, () => start(env)))
 
   async function start(env: AuthEnv): Promise<Tokens> {
     try {

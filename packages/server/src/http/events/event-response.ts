@@ -15,6 +15,8 @@ export interface EventRules<Message extends object> {
   readonly expired: () => Refusal
   readonly stopping: () => Refusal
   readonly tooSlow: () => Refusal
+  /** The last event, in place of the problem document; empty: none. */
+  readonly lastEvent?: (reason: Refusal) => string
 }
 
 export interface EventResponseEnv {
@@ -147,14 +149,18 @@ export class EventResponse<Message extends object> implements UrgentSink<Message
     this.#state = 'ending'
     this.#congestedSince = this.#env.clock()
     try {
-      const problem = JSON.stringify(this.#rules.problem(reason, this.context))
-      response.end(`event: end\n${retry}data: ${problem}\n\n`)
+      const last = this.#rules.lastEvent?.(reason)
+      response.end(last ?? this.#endEvent(reason, retry))
     } catch (error) {
       // The reason cannot be sent, but the client must not wait for events that will never come.
       log.error({ err: error }, 'the end of an event stream could not be sent')
       response.destroy()
     }
     this.#subscription?.close()
+  }
+
+  #endEvent(reason: Refusal, retry: string): string {
+    return `event: end\n${retry}data: ${JSON.stringify(this.#rules.problem(reason, this.context))}\n\n`
   }
 
   #encoded(message: Message): Buffer {

@@ -47,20 +47,29 @@ export class SlidingWindow {
     this.#clock = clock
   }
 
-  take(key: string, budget: Budget): Decision {
+  /** `amount`: how many to count if one more is allowed. */
+  take(key: string, budget: Budget, amount = 1): Decision {
     const now = this.#clock()
     const length = budget.seconds * 1000
     const count = this.#current(key, budget, now - (now % length))
     const elapsed = (now - count.window) / length
     const used = count.before * (1 - elapsed) + count.here + count.elsewhere
     if (used + 1 > budget.requests) return { allowed: false, remaining: 0, seconds: waitFor(count, budget, elapsed) }
-    count.here += 1
+    count.here += amount
     count.changed = true
     return {
       allowed: true,
-      remaining: Math.floor(budget.requests - used - 1),
+      remaining: Math.floor(budget.requests - used - amount),
       seconds: Math.ceil(((1 - elapsed) * length) / 1000),
     }
+  }
+
+  /** Counts what has happened already, whether the budget has room for it or not. */
+  add(key: string, budget: Budget, amount: number): void {
+    const now = this.#clock()
+    const count = this.#current(key, budget, now - (now % (budget.seconds * 1000)))
+    count.here += amount
+    count.changed = true
   }
 
   /** The keys that changed since the last call and are busy enough to matter to other nodes. */

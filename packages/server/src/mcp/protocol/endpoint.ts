@@ -5,20 +5,29 @@ import { FAULT, logFailure } from '../../http/problem.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { ProtocolError } from './errors.ts'
 import { EventReply } from './event-reply.ts'
-import type { Call, Features, JsonObject } from './features.ts'
-import { type Era, META, type Message, type MessageId, readMessage } from './message.ts'
-import { createMethods, type Method, type ServerInfo } from './methods.ts'
+import { type Call, type Features, toolError } from './features.ts'
+import { askingResult, canAsk, InputRequired, type StateSeal, statePurpose } from './input.ts'
+import { isObject, type JsonObject } from './json.ts'
+import type { Listeners } from './listen.ts'
+import { META, type Message, type MessageId, readMessage } from './message.ts'
+import { createMethods, LISTEN, type Method, type ServerInfo } from './methods.ts'
 
 export interface EndpointEnv {
   readonly features: Features
   readonly serverInfo: ServerInfo
   readonly metrics: Metrics
+  readonly states: StateSeal
+  /** Whether the caller of a request may still call, with the rights that it had. */
+  readonly isUnchanged: (context: Context) => Promise<boolean>
+  /** Undefined where nothing can be listened to. */
+  readonly listeners?: Listeners | undefined
 }
 
 export const BODY = { limit: 1024 * 1024, types: ['application/json'] } as const
 
 /** A call that takes longer tells a client that asked for it, by events. */
 const PROGRESS_AFTER_MS = 1_000
+const RECHECK_MS = 250
 
 export class Endpoint {
   readonly #env: EndpointEnv
@@ -26,7 +35,7 @@ export class Endpoint {
 
   constructor(env: EndpointEnv) {
     this.#env = env
-    this.#methods = createMethods(env.serverInfo)
+    this.#methods = createMethods(env.serverInfo, env.listeners !== undefined)
   }
 
   async handle(context: Context): Promise<void> {
@@ -41,63 +50,106 @@ export class Endpoint {
         context.end(202)
         return
       }
-      await this.#answer(context, message, message.id)
+      await this.#serve(context, message, message.id)
     } catch (error) {
-      const known = error instanceof ProtocolError ? error : asProtocolError(context, error)
+      const known = asProtocolError(context, error)
       this.#count(message, known.kind)
-      const { code, message: text, data, status } = known
-      const body = { code, message: text, ...(data === undefined ? {} : { data }) }
-      context.json({ jsonrpc: '2.0', ...(id === undefined ? {} : { id }), error: body }, status)
+      context.json(errorReply(id, known), known.status)
     }
   }
 
-  async #answer(context: Context, message: Message, id: MessageId): Promise<void> {
+  async #serve(context: Context, message: Message, id: MessageId): Promise<void> {
+    const { listeners } = this.#env
+    if (listeners !== undefined && message.method === LISTEN && message.era === 'modern') {
+      const left = new AbortController()
+      context.onClose(() => left.abort())
+      await listeners.listen(context, message, id, this.#describeCall(context, message, left.signal, undefined))
+      this.#count(message, 'ok')
+      return
+    }
     const method = this.#methods.get(message.method)
     if (method === undefined || (method.era !== undefined && method.era !== message.era))
       throw new ProtocolError('unknownMethod', `There is no method ${JSON.stringify(message.method.slice(0, 100))}`)
     const left = new AbortController()
     const stay = context.onClose(() => left.abort())
-    const call = describeCall(context, left.signal)
-    const events = progressEvents(context, message)
+    const events = openEvents(context, message)
     try {
-      const result = await method.answer({ message, features: this.#env.features, call })
-      const whole = message.era === 'modern' ? this.#complete(result, method) : result
+      const started = performance.now()
+      const result = await this.#answer(method, message, this.#describeCall(context, message, left.signal, events))
+      // What took long must not reach a caller who has lost the right meanwhile.
+      if (performance.now() - started > RECHECK_MS && !(await this.#env.isUnchanged(context)))
+        throw new ProtocolError('revoked', 'The access token is no longer valid, or has other rights')
       this.#count(message, result.isError === true ? 'tool-error' : 'ok')
-      const reply = { jsonrpc: '2.0', id, result: whole }
+      const reply = { jsonrpc: '2.0', id, result }
       if (events?.isOpen === true) events.end(reply)
       else context.json(reply)
     } catch (error) {
       if (events?.isOpen !== true) throw error
-      const { code, message: text, kind } = error instanceof ProtocolError ? error : asProtocolError(context, error)
-      this.#count(message, kind)
-      events.end({ jsonrpc: '2.0', id, error: { code, message: text } })
+      const known = asProtocolError(context, error)
+      this.#count(message, known.kind)
+      events.end(errorReply(id, known))
     } finally {
       stay()
       events?.stop()
     }
   }
 
-  #complete(result: JsonObject, { caching }: Method): JsonObject {
+  async #answer(method: Method, message: Message, call: Call): Promise<JsonObject> {
+    const isModern = message.era === 'modern'
     const meta = { [META.serverInfo]: this.#env.serverInfo }
-    return { resultType: 'complete', ...result, ...caching, _meta: meta }
+    try {
+      const result = await method.answer({ message, features: this.#env.features, call })
+      return isModern ? { resultType: 'complete', ...result, ...method.caching, _meta: meta } : result
+    } catch (error) {
+      if (!(error instanceof InputRequired) || method.mayAsk === undefined) throw error
+      if (!isModern)
+        return {
+          ...toolError('This needs an answer of the person, for which clients of this version cannot be asked.'),
+        }
+      const sealState = () => this.#env.states.write(error.state, statePurpose(message, call.principal))
+      return { ...askingResult(error, message, sealState), _meta: meta }
+    }
+  }
+
+  #describeCall(context: Context, message: Message, signal: AbortSignal, events: EventReply | undefined): Call {
+    const { principal, address, id: requestId, log } = context
+    const { requestState, inputResponses } = message.params
+    const isFirst = requestState === undefined
+    const state = isFirst ? undefined : this.#env.states.read(requestState, statePurpose(message, principal))
+    return {
+      principal,
+      address,
+      requestId,
+      log,
+      signal,
+      state,
+      // Answers without the round that asked were given to nobody.
+      answers: !isFirst && isObject(inputResponses) ? inputResponses : {},
+      isUnchanged: () => this.#env.isUnchanged(context),
+      canAsk: (method) => canAsk(message, method),
+      ask(requests, kept) {
+        throw new InputRequired(requests, kept)
+      },
+      progress: (done, total, text) => events?.tell(done, total, text),
+    }
   }
 
   /** Methods that do not exist are one series. */
   #count(message: Message | undefined, outcome: string): void {
-    const known = message !== undefined && this.#methods.has(message.method)
+    const known = message !== undefined && (this.#methods.has(message.method) || message.method === LISTEN)
     const method = known ? message.method : 'other'
-    const era: Era | 'none' = message?.era ?? 'none'
-    this.#env.metrics.count('gatehouse_mcp_requests_total', { method, era, outcome })
+    this.#env.metrics.count('gatehouse_mcp_requests_total', { method, era: message?.era ?? 'none', outcome })
   }
 }
 
-function describeCall(context: Context, signal: AbortSignal): Call {
-  const { principal, address, id: requestId, log } = context
-  return { principal, address, requestId, log, signal }
+/** Without an id where it could not be read. */
+function errorReply(id: MessageId | undefined, { code, message, data }: ProtocolError): object {
+  const error = { code, message, ...(data === undefined ? {} : { data }) }
+  return { jsonrpc: '2.0', ...(id === undefined ? {} : { id }), error }
 }
 
 /** Undefined unless the client asked for progress. */
-function progressEvents(context: Context, { meta, method }: Message): EventReply | undefined {
+function openEvents(context: Context, { meta, method }: Message): EventReply | undefined {
   const { progressToken } = meta
   if (method !== 'tools/call') return undefined
   if (typeof progressToken !== 'string' && typeof progressToken !== 'number') return undefined
@@ -106,6 +158,7 @@ function progressEvents(context: Context, { meta, method }: Message): EventReply
 
 /** Refusals outside of a tool: the reason is for the caller. Anything else is a fault, which the log has. */
 function asProtocolError(context: Context, error: unknown): ProtocolError {
+  if (error instanceof ProtocolError) return error
   const refusal = logFailure(context, error)
   return new ProtocolError('internal', (refusal ?? FAULT).message)
 }
@@ -114,15 +167,16 @@ function asProtocolError(context: Context, error: unknown): ProtocolError {
 export function requireAgentScope(scopes: () => readonly string[]): (principal: Principal, context: Context) => void {
   return (principal, context) => {
     checkOrigin(context)
-    if (scopes().some((scope) => principal.scopes.has(scope))) return
-    const document = context.resourceMetadata?.(context.path).document
-    const scope = scopes().join(' ')
-    throw new Refusal('access.insufficient_scope', 403, 'No right is left to the access token: connect anew', {
-      headers: {
-        'www-authenticate': `Bearer error="insufficient_scope", scope="${scope}", resource_metadata="${document}"`,
-      },
-    })
+    requireRight(principal, scopes(), context.resourceMetadata?.(context.path).document)
   }
+}
+
+export function requireRight({ scopes }: Principal, needed: readonly string[], document?: string): void {
+  if (needed.some((scope) => scopes.has(scope))) return
+  const metadata = document === undefined ? '' : `, resource_metadata="${document}"`
+  throw new Refusal('access.insufficient_scope', 403, 'No right is left to the access token: connect anew', {
+    headers: { 'www-authenticate': `Bearer error="insufficient_scope", scope="${needed.join(' ')}"${metadata}` },
+  })
 }
 
 /** A page of an origin that may not call has no header that would let it read; here it may not even ask (DNS rebinding). */

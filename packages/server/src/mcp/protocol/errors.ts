@@ -8,7 +8,11 @@ const ERRORS = {
   /** Of a request that could be read: an unknown tool, for example. */
   badParams: { code: -32602, status: 200 },
   headerMismatch: { code: -32020, status: 400 },
+  missingCapability: { code: -32021, status: 400 },
   badVersion: { code: -32022, status: 400 },
+  notAcceptable: { code: -32600, status: 406 },
+  busy: { code: -32603, status: 429 },
+  revoked: { code: -32603, status: 401 },
   unknownMethod: { code: -32601, status: 404 },
   internal: { code: -32603, status: 500 },
 } as const

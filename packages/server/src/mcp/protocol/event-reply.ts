@@ -1,22 +1,23 @@
 /** A reply to one request as server-sent events: progress while it takes long, then the result. */
 import type { Context } from '../../http/context.ts'
+import { EVENT_STREAM } from '../../http/events/event-response.ts'
 
 const COMMENT_MS = 15_000
 const PROGRESS_MS = 5_000
-const EVENT_STREAM = 'text/event-stream'
 
 export class EventReply {
   readonly #context: Context
   readonly #token: string | number
   readonly #timers: NodeJS.Timeout[]
   #isOpen = false
-  #progress = 0
+  #isTold = false
+  #seconds = 0
 
-  /** Begins after some time, unless it is stopped before. */
+  /** Begins by itself after some time, unless it is stopped before. */
   constructor(context: Context, token: string | number, afterMs: number) {
     this.#context = context
     this.#token = token
-    this.#timers = [setTimeout(() => this.#begin(), afterMs)]
+    this.#timers = [setTimeout(() => this.#tellSeconds(), afterMs)]
   }
 
   get isOpen(): boolean {
@@ -24,27 +25,38 @@ export class EventReply {
   }
 
   #begin(): void {
-    const context = this.#context
-    if (context.response.closed) return
+    if (this.#isOpen || this.#context.response.closed) return
     this.#isOpen = true
-    context.setHeader('x-accel-buffering', 'no')
-    context.stream(EVENT_STREAM).flushHeaders()
-    this.#tell()
+    const { response } = this.#context
+    this.#context.setHeader('x-accel-buffering', 'no')
+    this.#context.stream(EVENT_STREAM).flushHeaders()
     this.#timers.push(
-      setInterval(() => this.#tell(), PROGRESS_MS),
-      setInterval(() => context.response.write(':\n\n'), COMMENT_MS),
+      setInterval(() => this.#tellSeconds(), PROGRESS_MS),
+      setInterval(() => response.write(':\n\n'), COMMENT_MS),
     )
   }
 
-  /** How many seconds it has taken: how long it will take is not known. */
-  #tell(): void {
-    this.#progress = Math.max(this.#progress + 1, Math.round((performance.now() - this.#context.startedAt) / 1000))
-    const params = { progressToken: this.#token, progress: this.#progress, message: 'The statement is running' }
-    this.#write({ jsonrpc: '2.0', method: 'notifications/progress', params })
+  /** Replaces what is told otherwise: how many seconds it has taken. */
+  tell(progress: number, total?: number, message?: string): void {
+    this.#isTold = true
+    this.#notify({ progress, ...(total === undefined ? {} : { total }), ...(message === undefined ? {} : { message }) })
+  }
+
+  /** How long it will take is not known. */
+  #tellSeconds(): void {
+    if (this.#isTold) return
+    this.#seconds = Math.max(this.#seconds + 1, Math.round((performance.now() - this.#context.startedAt) / 1000))
+    this.#notify({ progress: this.#seconds, message: 'The statement is running' })
+  }
+
+  #notify(params: object): void {
+    this.#begin()
+    const message = { progressToken: this.#token, ...params }
+    this.#write({ jsonrpc: '2.0', method: 'notifications/progress', params: message })
   }
 
   #write(message: object): void {
-    this.#context.response.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`)
+    if (this.#isOpen) this.#context.response.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`)
   }
 
   /** The response of the request, which ends the stream. */

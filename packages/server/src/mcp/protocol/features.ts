@@ -1,23 +1,77 @@
-/** What a server offers over the Model Context Protocol, as data: tools with their schemas, and what a call of one gets. */
+/** What a server offers over the Model Context Protocol, as data: tools, prompts and resources, and what a use of one gets. */
 import type { Principal } from 'gatehouse-protocol'
 import type { Logger } from '../../telemetry/log.ts'
-
-export type JsonObject = Readonly<Record<string, unknown>>
+import type { JsonObject } from './json.ts'
 
 export interface Features {
   readonly instructions: string
   readonly tools: readonly Tool[]
+  readonly prompts: readonly Prompt[]
+  readonly resources: Resources
 }
 
 /** As `tools/list` shows it, and what it does. */
 export interface Tool {
   readonly name: string
-  readonly title: string
+  readonly title?: string
   readonly description: string
   readonly inputSchema: JsonObject
   readonly annotations?: JsonObject
   call(args: JsonObject, call: Call): Promise<ToolResult>
 }
+
+/** A text that a person chooses to begin with. */
+export interface Prompt {
+  readonly name: string
+  readonly title?: string
+  readonly description: string
+  readonly arguments: readonly PromptArgument[]
+  get(args: Readonly<Record<string, string>>, call: Call): Promise<{ readonly messages: readonly JsonObject[] }>
+}
+
+export interface PromptArgument {
+  readonly name: string
+  readonly description: string
+  readonly required: boolean
+  readonly complete?: Complete
+}
+
+/** What an argument can be; the best that contain what was typed. `others`: arguments that are known already. */
+export type Complete = (
+  typed: string,
+  call: Call,
+  others: Readonly<Record<string, unknown>>,
+) => Promise<readonly string[]>
+
+export interface Resources {
+  readonly templates: readonly Template[]
+  /** `cursor` is what the page before gave as the next. */
+  list(
+    cursor: string | undefined,
+    call: Call,
+  ): Promise<{ readonly resources: readonly JsonObject[]; readonly nextCursor?: string }>
+  /** Undefined for what is unknown, and for what the caller may not read. */
+  read(uri: string, call: Call): Promise<ResourceContents | undefined>
+}
+
+export interface ResourceContents {
+  readonly contents: readonly JsonObject[]
+  /** How long it may be kept. */
+  readonly ttlMs: number
+}
+
+/** A URI with variables, such as `gatehouse://table/{name}`. */
+export interface Template {
+  readonly uriTemplate: string
+  readonly name: string
+  readonly description: string
+  readonly mimeType: string
+  /** By variable. */
+  readonly complete: ReadonlyMap<string, Complete>
+}
+
+/** What the client is asked, by keys of ours. */
+export type InputRequests = Readonly<Record<string, { readonly method: string; readonly params: JsonObject }>>
 
 /** Who calls, and what belongs to this one request. */
 export interface Call {
@@ -27,6 +81,17 @@ export interface Call {
   readonly log: Logger
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal
+  /** Whether the token is still valid, with the rights that it had. For a call that waits. */
+  isUnchanged(): Promise<boolean>
+  /** Whether the client can be asked by this method, such as `elicitation/create`. */
+  canAsk(method: string): boolean
+  /** The answers to what was asked in the round before; none at first. */
+  readonly answers: Readonly<Record<string, unknown>>
+  /** What was kept in the round before; undefined at first. */
+  readonly state: unknown
+  /** Ends this round: the client asks, and sends the request again with the answers. */
+  ask(requests: InputRequests, state?: unknown): never
+  progress(done: number, total?: number, message?: string): void
 }
 
 /** Made by `toolResult` alone. */

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { parseJson } from '../../lib/exact-json.ts'
 import { ProtocolError } from './errors.ts'
-import type { JsonObject } from './features.ts'
+import { isObject, type JsonObject } from './json.ts'
 
 export const MODERN_VERSION = '2026-07-28'
 /** Of servers with `initialize`; the first is the one that others get. */
@@ -108,8 +108,4 @@ function decodeHeader(header: string | string[] | undefined): string | undefined
   const bytes = Buffer.from(encoded, 'base64')
   // Another spelling of the same bytes could pass a proxy that compares texts.
   return bytes.toString('base64') === encoded ? bytes.toString('utf8') : undefined
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

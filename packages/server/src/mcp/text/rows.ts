@@ -120,3 +120,37 @@ function jsonValue(value: Value, type: string | undefined): Value {
   const cut = cutBytes(value, CELL_BYTES)
   return cut === undefined ? value : `${cut}…[${Buffer.byteLength(value)} bytes]`
 }
+
+interface Put {
+  readonly key: unknown
+  readonly row: readonly Value[]
+}
+
+/** A row as JSON has it. */
+export function jsonRow(row: readonly Value[], columns: readonly Column[]): readonly Value[] {
+  return row.map((value, index) => jsonValue(value, columns[index]?.type))
+}
+
+/** What has changed: a line for each row that is new or different, and for each key whose row is gone. */
+export function writeChanges(
+  columns: readonly Column[],
+  put: readonly Put[],
+  remove: readonly unknown[],
+  bytes: number,
+): { readonly text: string; readonly shown: number } {
+  const keyText = (key: unknown) => csvCell(JSON.stringify(key))
+  const removed = remove.map((key) => () => `- ${keyText(key)}`)
+  const added = put.map(({ key, row }) => () => {
+    const values = row.map((value, index) => valueText(value, columns[index]?.type))
+    return `+ ${[keyText(key), ...values].join(',')}`
+  })
+  const { taken, isCut } = takeWithin([...removed, ...added], bytes - 1024)
+  const names = columns.map(({ name }) => csvCell(name)).join(',')
+  const left = removed.length + added.length - taken.length
+  const tail = isCut ? [`# Cut: ${left} changes more. Narrow the statement, or run it with query.`] : []
+  const head = `${put.length} new or different (+), ${remove.length} gone (-)`
+  return {
+    text: [head, `key,${names}`, ...taken, ...tail].join('\n'),
+    shown: Math.max(0, taken.length - removed.length),
+  }
+}

@@ -1,7 +1,7 @@
 /** The arguments of tools: checked against the schema that the tool shows, then read with their types. */
 import { isRawNumber, type Json } from '../../lib/exact-json.ts'
 import { findFaults } from '../../schema/check-schema.ts'
-import type { JsonObject } from '../protocol/features.ts'
+import type { JsonObject } from '../protocol/json.ts'
 
 /** Arguments that do not fit the schema: the model can correct them. */
 export class BadArguments extends Error {}
@@ -9,6 +9,7 @@ export class BadArguments extends Error {}
 export interface Arguments {
   text(name: string): string | undefined
   integer(name: string): number | undefined
+  number(name: string): number | undefined
   object(name: string): Readonly<Record<string, Json>> | undefined
 }
 
@@ -26,15 +27,17 @@ export function readArguments(
       `${fault.path === '' ? 'The arguments' : fault.path} ${fault.text}. ${tool.name} takes ${known === '' ? 'no arguments' : known}.`,
     )
   }
+  const readNumber = (name: string): number | undefined => {
+    const value = args.get(name)
+    return typeof value === 'number' ? value : undefined
+  }
   return {
     text(name) {
       const value = args.get(name)
       return typeof value === 'string' ? value : undefined
     },
-    integer(name) {
-      const value = args.get(name)
-      return typeof value === 'number' ? value : undefined
-    },
+    integer: readNumber,
+    number: readNumber,
     object(name) {
       const value = args.get(name)
       return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, Json>>) : undefined

@@ -1,5 +1,5 @@
 /** The tools that read feeds: which there are, their topics, and their newest messages. */
-import { type FeedService, mayRead, refuse, topicChoice } from '../../feeds/feeds.ts'
+import { type FeedService, mayRead, refuse, type StoredMessage, topicChoice } from '../../feeds/feeds.ts'
 import type { Call } from '../protocol/features.ts'
 import { counted, cutBytes, escapeJson, escapeText, shortText } from '../text/escape.ts'
 import { AFTER, object } from './schemas.ts'
@@ -92,17 +92,22 @@ export async function readFeed(
     throw refuse('feed.bad_parameter', 'A pattern has no newest message: name one topic, or give last')
   const messages = await feed.store.readLast(choice, last ?? 1)
   if (messages.length === 0) throw refuse('feed.no_topic', `The topic ${JSON.stringify(topic)} holds no message`)
+  const { lines, shown } = writeMessages(messages, MOST_BYTES)
+  const cut = shown < messages.length ? `, the newest ${shown} that fit` : ''
+  return [`${counted(messages.length, 'message')}${cut}: time, topic, data`, ...lines]
+}
+
+/** A line for each; the newest ones, if not all fit. */
+export function writeMessages(messages: readonly StoredMessage[], bytes: number) {
   const lines: string[] = []
-  let left = MOST_BYTES
-  // The newest ones, if not all fit.
-  for (const { topic: of, time, data } of messages.toReversed()) {
-    const line = `${new Date(time).toISOString()} ${escapeText(of)} ${dataText(data)}`
+  let left = bytes
+  for (const { topic, time, data } of messages.toReversed()) {
+    const line = `${new Date(time).toISOString()} ${escapeText(topic)} ${dataText(data)}`
     left -= Buffer.byteLength(line) + 1
     if (left < 0) break
     lines.unshift(line)
   }
-  const cut = lines.length < messages.length ? `, the newest ${lines.length} that fit` : ''
-  return [`${counted(messages.length, 'message')}${cut}: time, topic, data`, ...lines]
+  return { lines, shown: lines.length }
 }
 
 /** Digit for digit. */

@@ -1,13 +1,15 @@
 /** Runs the statements of tools for their callers, by the query service: reads alone, a few at a time for each user. */
 import { type ParameterInput, parse, readParameters, typeName } from 'gatehouse-iql'
-import type { Principal } from 'gatehouse-protocol'
+import { type Principal, Refusal } from 'gatehouse-protocol'
 import { type Json, parseExactly } from '../../lib/exact-json.ts'
 import { createSemaphore, type Semaphore } from '../../lib/semaphore.ts'
 import {
   parameterInput,
+  permit,
   type QueryResult,
   type QueryService,
   type ReadOutcome,
+  type RunningQuery,
   readCursor,
   refuse,
   run,
@@ -15,12 +17,16 @@ import {
 } from '../../query/index.ts'
 import type { Call } from '../protocol/features.ts'
 import type { Rows, Value } from '../text/rows.ts'
+import { askOrRefuse, Expense, Expensive, ownerKey, type ScanRules, wasWanted } from './expense.ts'
+import { quoteName } from './names.ts'
 
 export interface ReadRequest {
   readonly statement: string
   readonly parameters: Readonly<Record<string, Json>>
   readonly rows: number
   readonly after?: string | undefined
+  /** A few rows that a tool reads by itself: nobody is asked. */
+  readonly isOurs?: true
 }
 
 export interface ReadRows extends Rows {
@@ -33,6 +39,7 @@ export interface ReadRows extends Rows {
 const ENCODING = { format: 'ndjson', rows: 'arrays', integers: 'strings' } as const
 /** More would not be shown: cells are cut, and so are texts. */
 const RESULT_BYTES = 8 * 1024 * 1024
+const NO_ROWS = { rows: 0, bytes: 0, skip: 0 }
 const AT_A_TIME = 2
 const MOST_WAITING = 100
 
@@ -40,16 +47,69 @@ export class Statements {
   readonly #query: QueryService
   readonly #issuer: string
   readonly #turns = new Map<string, Semaphore>()
+  readonly #expense: Expense
 
-  constructor(query: QueryService, issuer: string) {
+  constructor(query: QueryService, issuer: string, rules: () => ScanRules) {
     this.#query = query
     this.#issuer = issuer
+    this.#expense = new Expense(query, rules)
   }
 
   /** Throws a Refusal for everything that the caller can change. */
   async read(request: ReadRequest, call: Call): Promise<ReadRows> {
     this.refuseWrites(request.statement)
-    return this.#inTurn(call.principal, () => this.#read(request, call))
+    const { rules } = this.#expense
+    const wanted = wasWanted(call)
+    if (wanted === false)
+      throw new Refusal('mcp.expensive', 422, 'The person does not want this statement to run', {
+        members: { Hint: 'Ask for less, or ask the person what they want' },
+      })
+    const bound = wanted === true || request.isOurs || rules.scans === 'run' ? undefined : rules.milliseconds
+    try {
+      return await this.#inTurn(call.principal, () => this.#read(request, call, bound))
+    } catch (error) {
+      if (!(error instanceof Expensive)) throw error
+      const plan = await this.#explain(request, call)
+      return askOrRefuse(error, request.statement, plan, call, rules, this.#issuer)
+    }
+  }
+
+  /** Asks, or refuses, before a statement that is not run here is run again and again. */
+  async requireCheap(statement: string, parameters: ReadRequest['parameters'], call: Call): Promise<void> {
+    const { rules } = this.#expense
+    if (rules.scans === 'run' || wasWanted(call) === true) return
+    const { principal, address, requestId } = call
+    const planned = permit(
+      {
+        ...{ principal, address, requestId, encoding: ENCODING },
+        plan: (planning) => ({ planned: planning.planAtOnce(statement), valueSets: [], limits: NO_ROWS }),
+      },
+      this.#query.sessionParts,
+    ).planned
+    try {
+      await this.#expense.check(planned, (table, most) => this.#countRows(table, most, call))
+    } catch (error) {
+      if (!(error instanceof Expensive)) throw error
+      const plan = await this.#explain({ statement, parameters, rows: 0 }, call)
+      askOrRefuse(error, statement, plan, call, rules, this.#issuer)
+    }
+  }
+
+  async #explain({ statement, parameters }: ReadRequest, call: Call): Promise<string> {
+    if (/^\s*explain\b/i.test(statement)) return ''
+    const { rows } = await this.#read({ statement: `EXPLAIN ${statement}`, parameters, rows: 30 }, call, undefined)
+    return rows.map(([line]) => String(line)).join('\n')
+  }
+
+  /** Up to `most`, as the caller reads the table. */
+  async #countRows(table: string, most: number, call: Call): Promise<number> {
+    const statement = `SELECT count(*) AS n FROM (SELECT 1 AS one FROM ${quoteName(table)} LIMIT ${most}) AS t`
+    const { rows } = await this.#read(
+      { statement, parameters: {}, rows: 1 },
+      { ...call, requestId: `${call.requestId}.count` },
+      undefined,
+    )
+    return Number(rows[0]?.[0])
   }
 
   /** Before rights are looked at: nobody writes here, so that nobody learns what they could write to. */
@@ -64,8 +124,8 @@ export class Statements {
       })
   }
 
-  async #inTurn<Result>({ kind, subject }: Principal, act: () => Promise<Result>): Promise<Result> {
-    const owner = `${kind}:${subject}`
+  async #inTurn<Result>(principal: Principal, act: () => Promise<Result>): Promise<Result> {
+    const owner = ownerKey(principal)
     const turns = this.#turns.get(owner) ?? createSemaphore(AT_A_TIME, MOST_WAITING)
     this.#turns.set(owner, turns)
     const done = await turns.run(act).finally(() => {
@@ -75,8 +135,13 @@ export class Statements {
     return done.result
   }
 
-  async #read({ statement, parameters, rows, after }: ReadRequest, call: Call): Promise<ReadRows> {
-    call.signal.throwIfAborted()
+  /** `boundMs`: how long it may run, and how much it may read, before a person is asked; undefined: as long as any statement. */
+  async #read(
+    { statement, parameters, rows, after }: ReadRequest,
+    call: Call,
+    boundMs: number | undefined,
+  ): Promise<ReadRows> {
+    if (call.signal.aborted) throw clientLeft()
     const { principal, address, requestId, signal } = call
     const identity = `${statement}\n${JSON.stringify(parameters)}`
     const skip = after === undefined ? 0 : readSkip(after, identity)
@@ -89,16 +154,15 @@ export class Statements {
         requestId,
         encoding: ENCODING,
         shown: statement,
-        onBegin(running) {
-          const stop = (): void => running.stop(refuse('Limit.Cancelled', 'The client closed the connection'))
-          if (signal.aborted) stop()
-          signal.addEventListener('abort', stop, { once: true })
-          return () => signal.removeEventListener('abort', stop)
-        },
-        plan(planning) {
+        errorOutcome: (error) => (error instanceof Expensive ? 'mcp.expensive' : undefined),
+        onBegin: (running) => watchRun(running, signal, boundMs),
+        plan: (planning) => {
           const planned = planning.plan(statement)
           const valueSets = [readParameters(statement, planned.bound, inputs)]
-          return { planned, valueSets, limits: { rows, bytes: RESULT_BYTES, skip } }
+          const parts = { planned, valueSets, limits: { rows, bytes: RESULT_BYTES, skip } }
+          if (boundMs === undefined) return parts
+          const checking = this.#expense.check(planned, (table, most) => this.#countRows(table, most, call))
+          return checking === undefined ? parts : checking.then(() => parts)
         },
       },
       this.#query.sessionParts,
@@ -128,6 +192,23 @@ export class Statements {
       throw error
     }
   }
+}
+
+/** Stops it when the client leaves, or when it takes longer than is run without asking. Returns what ends the watch. */
+function watchRun(running: RunningQuery, signal: AbortSignal, boundMs: number | undefined): () => void {
+  const leave = (): void => running.stop(clientLeft())
+  if (signal.aborted) leave()
+  signal.addEventListener('abort', leave, { once: true })
+  const late = () => running.stop(new Expensive(`It has run for ${(boundMs ?? 0) / 1000} s`))
+  const timer = boundMs === undefined ? undefined : setTimeout(late, boundMs)
+  return () => {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', leave)
+  }
+}
+
+function clientLeft(): Refusal {
+  return refuse('Limit.Cancelled', 'The client closed the connection')
 }
 
 const READS: ReadonlySet<string> = new Set(['query', 'explain-live', 'describe', 'show-tables'])

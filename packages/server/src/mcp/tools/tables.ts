@@ -4,6 +4,7 @@ import { pageOfTables, type QueryService, requireTable, viewFor } from '../../qu
 import type { Call } from '../protocol/features.ts'
 import { counted, shortText } from '../text/escape.ts'
 import { writeRows } from '../text/rows.ts'
+import { quoteName } from './names.ts'
 import { AFTER, object } from './schemas.ts'
 import type { ReadRows, Statements } from './statements.ts'
 import type { Outcome, ToolDefinition } from './tool-set.ts'
@@ -55,11 +56,11 @@ export function describeTableTool(query: QueryService, statements: Statements): 
       const table = requireReadable(query, args.text('table') ?? '', call)
       const name = quoteName(table.name)
       const sample = await statements.read(
-        { statement: `SELECT * FROM ${name}`, parameters: {}, rows: SAMPLE.rows },
+        { statement: `SELECT * FROM ${name} LIMIT ${SAMPLE.rows}`, parameters: {}, rows: SAMPLE.rows, isOurs: true },
         call,
       )
       const live = await statements.read(
-        { statement: `EXPLAIN LIVE SELECT * FROM ${name}`, parameters: {}, rows: 1 },
+        { statement: `EXPLAIN LIVE SELECT * FROM ${name}`, parameters: {}, rows: 1, isOurs: true },
         call,
       )
       const text = [...describe(table), `live: ${liveText(live)}`, '', writeSample(sample)].join('\n')
@@ -113,8 +114,4 @@ function liveText({ rows: [row] }: ReadRows): string {
 
 function writeSample(sample: ReadRows): string {
   return writeRows({ ...sample, hasMore: false }, SAMPLE, 'text', () => '').text
-}
-
-export function quoteName(name: string): string {
-  return /^[a-z_]\w*$/i.test(name) ? name : `"${name.replaceAll('"', '""')}"`
 }

@@ -4,10 +4,14 @@ import { type Audit, type Principal, Refusal } from 'gatehouse-protocol'
 import { outageRefusal } from '../../http/problem.ts'
 import { asKnown, type QueryService, viewFor } from '../../query/index.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import { type Call, type JsonObject, type Tool, type ToolResult, toolError, toolResult } from '../protocol/features.ts'
+import { type Call, type Tool, type ToolResult, toolError, toolResult } from '../protocol/features.ts'
+import { InputRequired } from '../protocol/input.ts'
+import type { JsonObject } from '../protocol/json.ts'
 import { escapeText } from '../text/escape.ts'
 import { refusalText } from '../text/refusal-text.ts'
 import { type Arguments, BadArguments, readArguments } from './arguments.ts'
+import { quoteName } from './names.ts'
+import type { RowBudget } from './row-budget.ts'
 
 export type AuditedStatement = 'statement' | 'digest' | 'off'
 
@@ -16,6 +20,7 @@ export interface ToolEnv {
   readonly audit: Audit
   readonly metrics: Metrics
   readonly auditedStatement: AuditedStatement
+  readonly rows: RowBudget
 }
 
 /** What a call gave, and what is recorded of it. */
@@ -51,7 +56,9 @@ export function makeTool(definition: ToolDefinition, env: ToolEnv): Tool {
       try {
         const args = readArguments(definition, given)
         statement = args.text('statement')
+        env.rows.require(call.principal)
         outcome = await run(args, call)
+        env.rows.add(call.principal, outcome.rows ?? 0)
         env.metrics.count('gatehouse_mcp_rows_total', {}, outcome.rows ?? 0)
         return toolResult(outcome.text, outcome.structured)
       } catch (error) {
@@ -67,6 +74,7 @@ export function makeTool(definition: ToolDefinition, env: ToolEnv): Tool {
 
 /** Faults of ours are not for the model: they are thrown. */
 function describeFailure(thrown: unknown, statement: string | undefined, call: Call, query: QueryService): ToolResult {
+  if (thrown instanceof InputRequired) throw thrown
   if (thrown instanceof BadArguments) return toolError(`Arguments: ${escapeText(thrown.message)}`)
   const error = asKnown(thrown)
   const refusal = outageRefusal(error) ?? error
@@ -86,14 +94,10 @@ function findExample({ scopes }: Principal, query: QueryService): string {
   for (const name of view.tableNames()) {
     const table = view.lookup(name)
     if (table === undefined || table.isSystem) continue
-    const columns = table.columns.slice(0, 3).map((column) => quoted(column.name))
-    return `SELECT ${columns.join(', ')} FROM ${quoted(name)} LIMIT 5`
+    const columns = table.columns.slice(0, 3).map((column) => quoteName(column.name))
+    return `SELECT ${columns.join(', ')} FROM ${quoteName(name)} LIMIT 5`
   }
   return 'SHOW TABLES'
-}
-
-function quoted(name: string): string {
-  return /^[a-z_]\w*$/i.test(name) ? name : `"${name.replaceAll('"', '""')}"`
 }
 
 function record(

@@ -22,6 +22,7 @@ import type { ChangeStep } from './engine.ts'
 import { KEEPER } from './keeper-lease.ts'
 import { createRetentionTables } from './retention.ts'
 import { LONG_RESPONSE_BYTES } from './stored-response.ts'
+import { WATCHES } from './watch-rows.ts'
 
 export interface CatalogueDialect extends Pick<Dialect, 'identifier' | 'truth' | 'keyFits'> {
   /** The schema of all tables. */
@@ -81,6 +82,11 @@ export function createSystemTables(dialect: CatalogueDialect): Sql[] {
       PRIMARY KEY (reader, sortname, id)
     )${textKeyOptions}`,
     `CREATE INDEX IF NOT EXISTS ${indexOn(`${DOCUMENT_READERS}_id`, DOCUMENT_READERS)} (id)`,
+    `CREATE TABLE IF NOT EXISTS ${schema}.${WATCHES} (
+      id ${text} PRIMARY KEY, owner ${text} NOT NULL, body ${text} NOT NULL, positions ${text} NOT NULL, used ${integer} NOT NULL
+    )`,
+    `CREATE INDEX IF NOT EXISTS ${indexOn(`${WATCHES}_owner`, WATCHES)} (owner)`,
+    `CREATE INDEX IF NOT EXISTS ${indexOn(`${WATCHES}_used`, WATCHES)} (used)`,
     `CREATE TABLE IF NOT EXISTS ${schema}.${KEEPER} (
       id ${integer} PRIMARY KEY, node ${text} NOT NULL, name ${text} NOT NULL, epoch ${integer} NOT NULL, until ${integer} NOT NULL
     )`,

@@ -25,6 +25,7 @@ import type {
 import type { KeeperLease } from './keeper-lease.ts'
 import type { LiveSource } from './live-source.ts'
 import type { RetentionRows } from './retention-rows.ts'
+import type { WatchRows } from './watch-rows.ts'
 
 export interface Engine {
   readonly kind: 'sqlite' | 'postgres'
@@ -49,6 +50,7 @@ export interface Engine {
   readonly auditCopy: AuditCopy
   /** Saved queries and boards. */
   readonly documents: DocumentRows
+  readonly watches: WatchRows
   /** Who is the keeper. */
   readonly lease: KeeperLease
   readonly live: LiveSource

@@ -31,6 +31,13 @@ export function describeWholeReads(statement: BoundStatement, findIndexes: FindI
   return `It reads all rows of ${listed(all)}${advice.join('')}`
 }
 
+/** The tables that are read whole. */
+export function findWholeReads(statement: BoundStatement, findIndexes: FindIndexes): readonly string[] {
+  const found = new WholeReads(findIndexes)
+  found.addStatement(statement)
+  return [...found.tables]
+}
+
 class WholeReads {
   readonly tables = new Set<string>()
   readonly missing = new Set<string>()

@@ -21,6 +21,7 @@ import type { EngineOptions } from '../engine-options.ts'
 import { IdempotencyCleanup } from '../idempotency-cleanup.ts'
 import { KeeperLease } from '../keeper-lease.ts'
 import { RetentionRows } from '../retention-rows.ts'
+import { WatchRows } from '../watch-rows.ts'
 import { writeBulk } from './bulk.ts'
 import { change, readCatalogue } from './catalogue.ts'
 import { type OpenDatabase, openDatabase } from './database.ts'
@@ -47,6 +48,7 @@ class PostgresEngine implements Engine {
   readonly bind = toPostgres
   readonly auditCopy: AuditCopy
   readonly documents: DocumentRows
+  readonly watches: WatchRows
   readonly responses: IdempotencyCleanup
   readonly lease: KeeperLease
   readonly live: PostgresLiveSource
@@ -64,6 +66,7 @@ class PostgresEngine implements Engine {
     this.responses = new IdempotencyCleanup(store, responses)
     this.auditCopy = new AuditCopy(store, auditRowsFrom)
     this.documents = new DocumentRows(store)
+    this.watches = new WatchRows(store)
     this.lease = new KeeperLease(store)
     this.live = new PostgresLiveSource({ signal: this.#signal, owner, acquire, limits: log, history: servers.history })
     this.retention = new RetentionRows(store, RETENTION_SQL, (tables) => this.live.committed(tables))

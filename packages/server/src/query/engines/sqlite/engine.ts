@@ -25,6 +25,7 @@ import type { EngineOptions } from '../engine-options.ts'
 import { IdempotencyCleanup } from '../idempotency-cleanup.ts'
 import { KeeperLease } from '../keeper-lease.ts'
 import { RetentionRows } from '../retention-rows.ts'
+import { WatchRows } from '../watch-rows.ts'
 import { readCatalogue } from './catalogue.ts'
 import { Compaction } from './columns/compaction.ts'
 import { closeDatabase, type OpenDatabase, openDatabase, watched } from './database.ts'
@@ -50,6 +51,7 @@ class SqliteEngine implements Engine {
   readonly bind = toSqlite
   readonly auditCopy: AuditCopy
   readonly documents: DocumentRows
+  readonly watches: WatchRows
   readonly responses: IdempotencyCleanup
   readonly lease: KeeperLease
   readonly live: SqliteLiveSource
@@ -64,6 +66,7 @@ class SqliteEngine implements Engine {
     this.responses = new IdempotencyCleanup(store, responses)
     this.auditCopy = new AuditCopy(store, auditRowsFrom)
     this.documents = new DocumentRows(store)
+    this.watches = new WatchRows(store)
     this.lease = new KeeperLease(store, (name) => !isRunning(name))
     this.live = new SqliteLiveSource({ ...open, statements: open.readingStatements, limits: log, shared })
     this.retention = new RetentionRows(store, RETENTION_SQL, (tables) => this.live.committed(tables))

@@ -1,0 +1,126 @@
+/** The resources of agents: the language, tables and topics of feeds, under URIs of their own. */
+import { Refusal } from 'gatehouse-protocol'
+import type { FeedService } from '../../feeds/feeds.ts'
+import { type QueryService, viewFor } from '../../query/index.ts'
+import type { Call, ResourceContents, Resources, Template } from '../protocol/features.ts'
+import type { JsonObject } from '../protocol/json.ts'
+import { shortText } from '../text/escape.ts'
+import { readFeed } from '../tools/feeds.ts'
+import { iqlHelp } from '../tools/iql-guide.ts'
+import { describe, requireReadable } from '../tools/tables.ts'
+import { FEED_URI, WATCH_URI } from '../watches/subscriptions.ts'
+import { type Names, readableTables } from './names.ts'
+
+const TEXT = 'text/plain'
+const FOR_A_MINUTE = 60_000
+const LISTED = 100
+const IQL = { uri: 'gatehouse://iql', name: 'iql', description: 'The query language in short.', mimeType: TEXT }
+
+export interface ResourcesEnv {
+  readonly query: QueryService
+  readonly feeds: () => FeedService | undefined
+  readonly names: Names
+  readonly readWatch: (id: string, call: Call) => Promise<string | undefined>
+}
+
+export function createResources({ query, feeds, names, readWatch }: ResourcesEnv): Resources {
+  return {
+    templates: createTemplates(names),
+    async list(cursor, { principal }) {
+      const tables = readableTables(query, principal.scopes)
+      const start = cursor === undefined ? 0 : tables.indexOf(cursor) + 1
+      const page = tables.slice(start, start + LISTED)
+      const last = page.at(-1)
+      const next = start + LISTED < tables.length && last !== undefined ? { nextCursor: last } : {}
+      const described = page.map((name) => ({ ...tableResource(name), description: tableText(query, name) }))
+      return { resources: cursor === undefined ? [IQL, ...described] : described, ...next }
+    },
+    async read(uri, call) {
+      if (uri === IQL.uri) return textContents(uri, iqlHelp(undefined), FOR_A_MINUTE)
+      const table = variables(uri, /^gatehouse:\/\/table\/([^/]+)$/)?.[0]
+      if (table !== undefined) return unlessUnknown(() => readTable(uri, table, query, call))
+      const watch = variables(uri, WATCH_URI)?.[0]
+      if (watch !== undefined)
+        return unlessUnknown(async () => {
+          const text = await readWatch(watch, call)
+          return text === undefined ? undefined : textContents(uri, text, 0)
+        })
+      const [feed, topic] = variables(uri, FEED_URI) ?? []
+      const service = feeds()
+      if (feed === undefined || topic === undefined || service === undefined) return undefined
+      return unlessUnknown(async () =>
+        textContents(uri, (await readFeed(service, feed, topic, undefined, call)).join('\n'), 0),
+      )
+    },
+  }
+}
+
+function createTemplates({ tables, feeds, topics }: Names): readonly Template[] {
+  return [
+    {
+      uriTemplate: 'gatehouse://table/{name}',
+      name: 'table',
+      description: 'Columns, keys and indexes of a table or view.',
+      mimeType: TEXT,
+      complete: new Map([['name', tables]]),
+    },
+    {
+      uriTemplate: 'gatehouse://watch/{id}',
+      name: 'watch',
+      description: 'The result of a watch as it is now.',
+      mimeType: TEXT,
+      complete: new Map(),
+    },
+    {
+      uriTemplate: 'gatehouse://feed/{feed}/{+topic}',
+      name: 'feed',
+      description: 'The newest message of a topic of a feed.',
+      mimeType: TEXT,
+      complete: new Map([
+        ['feed', feeds],
+        ['topic', topics],
+      ]),
+    },
+  ]
+}
+
+function tableResource(name: string): JsonObject & { readonly uri: string } {
+  return { uri: `gatehouse://table/${encodeURIComponent(name)}`, name, mimeType: TEXT }
+}
+
+function tableText({ catalogue }: QueryService, name: string): string {
+  return shortText(catalogue.findDefinition(name)?.description ?? '')
+}
+
+async function readTable(
+  uri: string,
+  name: string,
+  query: QueryService,
+  call: Call,
+): Promise<ResourceContents | undefined> {
+  if (viewFor(query.catalogue, call.principal.scopes).lookup(name) === undefined) return undefined
+  return textContents(uri, describe(requireReadable(query, name, call)).join('\n'), FOR_A_MINUTE)
+}
+
+function textContents(uri: string, text: string, ttlMs: number): ResourceContents {
+  return { contents: [{ uri, mimeType: TEXT, text }], ttlMs }
+}
+
+/** What does not exist, or not for the caller. */
+async function unlessUnknown(read: () => Promise<ResourceContents | undefined>): Promise<ResourceContents | undefined> {
+  try {
+    return await read()
+  } catch (error) {
+    if (error instanceof Refusal && error.status < 500) return undefined
+    throw error
+  }
+}
+
+/** The variables of a URI, decoded; undefined if it has another form. */
+function variables(uri: string, form: RegExp): readonly string[] | undefined {
+  try {
+    return form.exec(uri)?.slice(1).map(decodeURIComponent)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,206 @@
+/** The tools that follow a result or a feed: `watch` gives it whole, `changes` what has changed since. Nothing stays open between calls. */
+import { Refusal } from 'gatehouse-protocol'
+import type { FeedService } from '../../feeds/feeds.ts'
+import type { LiveQueries } from '../../query/index.ts'
+import type { Call } from '../protocol/features.ts'
+import type { JsonObject } from '../protocol/json.ts'
+import { counted, escapeJson } from '../text/escape.ts'
+import { jsonRow, writeChanges, writeRows } from '../text/rows.ts'
+import { readFeedChanges } from '../watches/feed-changes.ts'
+import { type LiveChanges, readLiveChanges } from '../watches/live-changes.ts'
+import type { Watched, WatchStore } from '../watches/watch-store.ts'
+import type { Arguments } from './arguments.ts'
+import { requireFeeds, writeMessages } from './feeds.ts'
+import { FORMAT, object, PARAMETERS, STATEMENT } from './schemas.ts'
+import type { Statements } from './statements.ts'
+import type { Outcome, ToolDefinition } from './tool-set.ts'
+
+export interface WatchEnv {
+  readonly statements: Statements
+  readonly live: LiveQueries
+  readonly feeds: () => FeedService | undefined
+  readonly store: WatchStore
+}
+
+const BUDGET = { rows: 200, bytes: 32 * 1024 }
+const MAX_WAIT = 30
+/** How often the token of a caller who waits is checked. */
+const CHECK_MS = 250
+const FEED = { type: 'string', minLength: 1, maxLength: 128 } as const
+const TOPIC = { type: 'string', minLength: 1, maxLength: 256 } as const
+
+export function watchTool(env: WatchEnv): ToolDefinition {
+  return {
+    name: 'watch',
+    title: 'Watch a result or a feed',
+    description:
+      'Gives the result of a statement, or the state of a topic of a feed, with an id and a number for changes, which gives what has changed since. It ends an hour after its last use.',
+    inputSchema: object([], { statement: STATEMENT, parameters: PARAMETERS, feed: FEED, topic: TOPIC, format: FORMAT }),
+    async run(args, call) {
+      const watched = readWatched(args)
+      const { statements } = env
+      if (watched.kind === 'statement') {
+        statements.refuseWrites(watched.statement)
+        await statements.requireCheap(watched.statement, watched.parameters, call)
+      }
+      const state = await readState(watched, undefined, call, NOW, env)
+      const { id, since } = await env.store.create(call.principal, state.watched, state.position)
+      return writeState(state, id, since, isJson(args))
+    },
+  }
+}
+
+export function changesTool(env: WatchEnv): ToolDefinition {
+  return {
+    name: 'changes',
+    title: 'What has changed',
+    description:
+      'What has changed in a watch since a number, and the next number; a reset with the whole result if that is not known any more. With wait it waits for a change.',
+    inputSchema: object(['id', 'since'], {
+      id: { type: 'string', maxLength: 64 },
+      since: { type: 'integer', minimum: 0, description: 'The number that the last call gave.' },
+      wait: {
+        type: 'number',
+        minimum: 0,
+        maximum: MAX_WAIT,
+        description: 'Seconds to wait for a change; 0 where absent.',
+      },
+      format: FORMAT,
+    }),
+    async run(args, call) {
+      const watch = await env.store.find(args.text('id') ?? '', call.principal)
+      const waiting = new Waiting((args.number('wait') ?? 0) * 1000, call)
+      try {
+        const since = watch.position(args.number('since') ?? 0)
+        const state = await readState(watch.watched, since, call, waiting.over, env)
+        await waiting.requireUnchanged()
+        const number = await env.store.note(watch, state.watched, state.position, call.principal)
+        return writeState(state, watch.id, number, isJson(args))
+      } finally {
+        waiting.stop()
+      }
+    },
+  }
+}
+
+const NOW = Promise.resolve()
+
+/** What a caller waits for besides a change: the time, its leaving, and another right. */
+class Waiting {
+  readonly over: Promise<void>
+  readonly #call: Call
+  readonly #timers: NodeJS.Timeout[] = []
+
+  constructor(milliseconds: number, call: Call) {
+    this.#call = call
+    this.over = new Promise((resolve) => {
+      this.#timers.push(setTimeout(resolve, milliseconds))
+      call.signal.addEventListener('abort', () => resolve(), { once: true })
+      const check = async () => {
+        if (!(await call.isUnchanged())) resolve()
+      }
+      this.#timers.push(setInterval(() => void check(), CHECK_MS))
+    })
+  }
+
+  /** What was read for other rights is not given. */
+  async requireUnchanged(): Promise<void> {
+    if (!(await this.#call.isUnchanged()))
+      throw new Refusal('mcp.rights', 403, 'The rights of the caller have changed meanwhile: call again')
+  }
+
+  stop(): void {
+    for (const timer of this.#timers) clearTimeout(timer)
+  }
+}
+
+function readWatched(args: Arguments): Watched {
+  const [statement, feed, topic] = [args.text('statement'), args.text('feed'), args.text('topic')]
+  if (statement !== undefined && feed === undefined && topic === undefined)
+    return { kind: 'statement', statement, parameters: args.object('parameters') ?? {}, columns: [] }
+  if (statement === undefined && feed !== undefined && topic !== undefined) return { kind: 'feed', feed, topic }
+  throw new Refusal('mcp.arguments', 422, 'watch takes a statement, or a feed and a topic')
+}
+
+interface State {
+  readonly watched: Watched
+  readonly position: string
+  readonly isWhole: boolean
+  /** As text, and as an object. */
+  readonly text: string
+  readonly structured: JsonObject
+  readonly count: number
+}
+
+async function readState(
+  watched: Watched,
+  since: string | undefined,
+  call: Call,
+  until: Promise<unknown>,
+  { live, feeds }: WatchEnv,
+): Promise<State> {
+  if (watched.kind === 'statement') {
+    const changes = await readLiveChanges(live, watched, since, call, until)
+    return describeChanges(changes, watched)
+  }
+  const { feed, topic } = watched
+  const found = await readFeedChanges(requireFeeds(feeds()), feed, topic, since, call, until)
+  const { isWhole, messages, hasMore, position } = found
+  const { lines, shown } = writeMessages(messages, BUDGET.bytes)
+  const tail = hasMore ? ['# More follow: call changes again.'] : []
+  const structured = {
+    messages: messages.map((message) => ({
+      topic: message.topic,
+      time: new Date(message.time).toISOString(),
+      data: message.data ?? null,
+    })),
+    more: hasMore,
+  }
+  const cut = shown < messages.length ? `, the newest ${shown} that fit` : ''
+  const text = [`${counted(messages.length, 'message')}${cut}`, ...lines, ...tail].join('\n')
+  return { watched, position, isWhole, text, structured, count: messages.length }
+}
+
+function describeChanges(
+  { columns, put, remove, position }: LiveChanges,
+  watched: Extract<Watched, { kind: 'statement' }>,
+): State {
+  if (columns !== undefined) {
+    const rows = { columns, rows: put.map(({ row }) => row), hasMore: false, milliseconds: 0 }
+    const written = writeRows(rows, BUDGET, 'json', () => '')
+    const { text } = writeRows({ ...rows, rows: rows.rows.slice(0, BUDGET.rows) }, BUDGET, 'text', () => '')
+    const structured = { ...written.structured, after: null }
+    return { watched: { ...watched, columns }, position, isWhole: true, text, structured, count: put.length }
+  }
+  const { text, shown } = writeChanges(watched.columns, put, remove, BUDGET.bytes)
+  const { columns: names } = watched
+  const shownPut = put.slice(0, shown).map(({ key, row }) => ({ key, row: jsonRow(row, names) }))
+  const structured = { columns: names, put: shownPut, remove }
+  return { watched, position, isWhole: false, text, structured, count: put.length + remove.length }
+}
+
+/** The head has what the next call needs. */
+function writeState(
+  { isWhole, text, structured, count }: State,
+  id: string,
+  since: number,
+  wantsJson: boolean,
+): Outcome {
+  if (wantsJson) {
+    const all = { id, since, reset: isWhole, ...structured }
+    return { text: escapeJson(JSON.stringify(all)), structured: all, rows: count }
+  }
+  const kind = isWhole ? 'whole' : count === 0 ? 'nothing has changed' : 'changes'
+  const body = count === 0 && !isWhole ? [] : [text]
+  return { text: [`watch ${id} · since ${since} · ${kind}`, ...body].join('\n'), rows: count }
+}
+
+function isJson(args: Arguments): boolean {
+  return args.text('format') === 'json'
+}
+
+/** The whole result of a watch, for its resource; undefined if there is none. */
+export async function readWatchedNow(id: string, call: Call, env: WatchEnv): Promise<string | undefined> {
+  const { watched } = await env.store.find(id, call.principal)
+  return (await readState(watched, undefined, call, NOW, env)).text
+}

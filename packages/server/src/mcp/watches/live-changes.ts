@@ -1,0 +1,164 @@
+/** What has changed in the result of a statement: a live query that is resumed, answers, and is left. */
+import { randomUUID } from 'node:crypto'
+import type { ParameterInput } from 'gatehouse-iql'
+import type { Refusal, SubscriberSink } from 'gatehouse-protocol'
+import { type Json, parseExactly, type RawNumber } from '../../lib/exact-json.ts'
+import { type LiveMessage, type LiveQueries, type LiveRequest, parameterInput } from '../../query/index.ts'
+import type { Call } from '../protocol/features.ts'
+import type { Column, Value } from '../text/rows.ts'
+
+export interface LiveChanges {
+  /** Undefined unless the result is whole. */
+  readonly columns: readonly Column[] | undefined
+  readonly put: readonly LiveRow[]
+  readonly remove: readonly Json[]
+  readonly position: string
+}
+
+export interface LiveRow {
+  readonly key: Json
+  readonly row: readonly Value[]
+}
+
+export interface LiveStatement {
+  readonly statement: string
+  readonly parameters: Readonly<Record<string, Json>>
+}
+
+const ENCODING = { rows: 'arrays', integers: 'strings' } as const
+const MAX_RATE = 5
+
+export function liveRequest(
+  { statement, parameters }: LiveStatement,
+  resume: string | undefined,
+  call: Call,
+): LiveRequest {
+  const values = new Map<string, ParameterInput>()
+  for (const [name, value] of Object.entries(parameters)) values.set(name, parameterInput(value))
+  const { principal, address, signal } = call
+  const requestId = randomUUID()
+  return {
+    principal,
+    statement,
+    parameters: values,
+    maxRate: MAX_RATE,
+    resume,
+    encoding: ENCODING,
+    connectionId: requestId,
+    requestId,
+    address,
+    signal,
+  }
+}
+
+/** Whole without `resume`, or if that is not known any more. Waits for a change until `until` resolves. */
+export async function readLiveChanges(
+  live: LiveQueries,
+  statement: LiveStatement,
+  resume: string | undefined,
+  call: Call,
+  until: Promise<unknown>,
+): Promise<LiveChanges> {
+  const collector = new Collector()
+  const subscription = await live.subscribe(liveRequest(statement, resume, call), collector)
+  try {
+    const first = await collector.next(new Promise(() => {}))
+    if (first === undefined) throw new Error('A live statement gave nothing')
+    if (first.columns !== undefined || first.put.length + first.remove.length > 0) return first
+    return (await collector.next(until)) ?? first
+  } finally {
+    subscription.close()
+  }
+}
+
+/** Puts the pieces of a message together. */
+class Collector implements SubscriberSink<LiveMessage> {
+  readonly maySend = true
+  #columns: readonly Column[] | undefined
+  #put: LiveRow[] = []
+  #remove: Json[] = []
+  readonly #whole: LiveChanges[] = []
+  #error: Refusal | undefined
+  #wake: (() => void) | undefined
+
+  send({ kind, text, position }: LiveMessage): void {
+    if (kind === 'Progress') return
+    if (kind === 'Reset') {
+      this.#clear()
+      this.#whole.length = 0
+      return
+    }
+    const message = readMessage(text)
+    if (kind === 'Snapshot') this.#columns ??= message.columns
+    this.#put.push(...message.put)
+    this.#remove.push(...message.remove)
+    if (position === undefined) return
+    this.#whole.push({ columns: this.#columns, put: this.#put, remove: this.#remove, position })
+    this.#clear()
+    this.#wake?.()
+  }
+
+  end(reason: Refusal): void {
+    this.#error = reason
+    this.#wake?.()
+  }
+
+  #clear(): void {
+    this.#columns = undefined
+    this.#put = []
+    this.#remove = []
+  }
+
+  /** The next message; undefined if none has come until then. */
+  async next(until: Promise<unknown>): Promise<LiveChanges | undefined> {
+    let isOver = false
+    const over = until.then(() => {
+      isOver = true
+    })
+    for (;;) {
+      if (this.#error !== undefined) throw this.#error
+      const message = this.#whole.shift()
+      if (message !== undefined || isOver) return message
+      await Promise.race([
+        over,
+        new Promise<void>((resolve) => {
+          this.#wake = resolve
+        }),
+      ])
+    }
+  }
+}
+
+interface ReadMessage {
+  readonly columns: readonly Column[] | undefined
+  readonly put: readonly LiveRow[]
+  readonly remove: readonly Json[]
+}
+
+function readMessage(text: string): ReadMessage {
+  // Numbers in values of Json keep their digits.
+  const {
+    Columns,
+    Put = [],
+    Remove = [],
+  } = parseExactly(text) as unknown as {
+    readonly Columns?: Readonly<Record<string, { readonly Type: string; readonly Ordinal: RawNumber }>>
+    readonly Put?: readonly { readonly Key: Json; readonly Row: readonly Value[] }[]
+    readonly Remove?: readonly Json[]
+  }
+  // Names that are numbers come first in an object.
+  const ordinal = ([, { Ordinal }]: [string, { readonly Ordinal: RawNumber }]) => Number(Ordinal.rawJSON)
+  const columns =
+    Columns &&
+    Object.entries(Columns)
+      .sort((one, other) => ordinal(one) - ordinal(other))
+      .map(([name, { Type: type }]) => ({ name, type }))
+  return { columns, put: Put.map(({ Key: key, Row: row }) => ({ key, row })), remove: Remove }
+}
+
+/** Whether a message says that the result is another one. */
+export function isChange({ kind, text }: LiveMessage): boolean {
+  if (kind !== 'Change') return kind === 'Snapshot'
+  const { put, remove } = readMessage(text)
+  return put.length + remove.length > 0
+}

@@ -1,0 +1,186 @@
+/** Watches of agents: what has changed since a number, waits, resets, and streams that tell of changes. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { ADMIN, signIn } from '../support/demo-user.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { agentToken, McpClient } from '../support/mcp.ts'
+import { startTestServer, type TestServer } from '../support/server.ts'
+
+const STATEMENT = 'SELECT id, name FROM items WHERE id < :most'
+const WATCH = { statement: STATEMENT, parameters: { most: 100 } }
+
+onEveryEngine('watches of agents', (place) => {
+  let server: TestServer
+  let client: McpClient
+  let admin: string
+  before(async () => {
+    server = await startTestServer(place(), { flags: { '--demo': 'true', '--limit-mcp': '' } })
+    client = new McpClient(server, await agentToken(server))
+    admin = (await signIn(server, ADMIN)).access_token
+    await write('CREATE TABLE items (id Integer PRIMARY KEY, name Text)')
+    await write("INSERT INTO items (id, name) VALUES (1, 'one'), (2, 'two')")
+    const feed = { name: 'Prices', read: 'Platform/Market', write: 'Platform/Admin' }
+    await post('/admin/feeds', { ...feed, keep: 'all', history: { messages: 10 } })
+    await post('/admin/feeds', { ...feed, name: 'Gone', keep: 'all' })
+  })
+  after(() => server.stop())
+
+  async function post(path: string, body: object): Promise<void> {
+    const headers = { authorization: `Bearer ${admin}`, 'content-type': 'application/json' }
+    const init = { method: 'POST', headers, body: JSON.stringify(body) }
+    const reply = await fetch(`http://127.0.0.1:${server.port}${path}`, init)
+    assert.ok(reply.ok, await reply.text())
+  }
+  const write = (statement: string) => post('/query', { Statement: statement })
+  const publish = (data: unknown) => post('/feeds/Prices', [{ Topic: 'NYSE/ACME', Data: data }])
+  const watch = async (args: object = WATCH) => {
+    const text = await client.text('watch', args)
+    const [, id = '', since = ''] = /^watch (\S+) · since (\d+) · whole\n/.exec(text) ?? []
+    assert.notEqual(id, '', text)
+    return { id, since: Number(since), text }
+  }
+
+  test('watch gives the whole result; changes what is new, different or gone, and the same again for the same number', async () => {
+    const { id, since, text } = await watch()
+    assert.match(text, /\n2 rows · id Integer, name Text · 0 ms\nid,name\n1,one\n2,two$/)
+    assert.match(await client.text('changes', { id, since }), /^watch \S+ · since 2 · nothing has changed$/)
+    await write("UPDATE items SET name = 'zwei' WHERE id = 2")
+    await write("INSERT INTO items (id, name) VALUES (3, 'three'), (300, 'not watched')")
+    await write('DELETE FROM items WHERE id = 1')
+    const expected = ['key,id,name', '- "[""1""]"', '+ "[""2""]",2,zwei', '+ "[""3""]",3,three']
+    for (const number of [3, 4]) {
+      const [head, , ...lines] = (await client.text('changes', { id, since })).split('\n')
+      assert.equal(head, `watch ${id} · since ${number} · changes`)
+      assert.deepEqual(lines.toSorted(), expected.toSorted())
+    }
+    assert.match(await client.text('changes', { id, since: 4 }), /nothing has changed$/)
+  })
+
+  test('format json has id, since, put and remove as structured content', async () => {
+    const { structuredContent: whole } = await client.call('watch', { ...WATCH, format: 'json' })
+    assert.deepEqual([whole.since, whole.reset, whole.rows.length], [1, true, 2])
+    await write("UPDATE items SET name = 'drei' WHERE id = 3")
+    const { structuredContent: changed } = await client.call('changes', { id: whole.id, since: 1, format: 'json' })
+    assert.deepEqual([changed.put, changed.remove, changed.reset], [[{ key: ['3'], row: [3, 'drei'] }], [], false])
+  })
+
+  test('a wait ends with the change', async () => {
+    const { id, since } = await watch()
+    const waiting = client.text('changes', { id, since, wait: 30 })
+    await write("INSERT INTO items (id, name) VALUES (4, 'four')")
+    assert.match(await waiting, /\n\+ "\[""4""\]",4,four$/)
+  })
+
+  test('a number that is not known gives the whole result; an id of another grant, and a guessed one, nothing', async () => {
+    const { id } = await watch()
+    assert.match(await client.text('changes', { id, since: 99 }), /· whole\n\d rows/)
+    const other = new McpClient(server, await agentToken(server))
+    for (const [who, wrong] of [
+      [other, id],
+      [client, 'guessed'],
+    ] as const)
+      assert.match(await who.error('changes', { id: wrong, since: 1 }), /^mcp\.no_watch: /)
+    const { body } = await other.request('resources/read', { uri: `gatehouse://watch/${id}` })
+    assert.equal(body.error.code, -32602)
+    const own = await client.request('resources/read', { uri: `gatehouse://watch/${id}` })
+    assert.match(own.body.result.contents[0].text, /^\d rows · id Integer/)
+  })
+
+  test('topics of feeds; a feed that keeps nothing, writes, and half an argument are refused', async () => {
+    await publish({ p: 1 })
+    const { id, since } = await watch({ feed: 'Prices', topic: 'NYSE/ACME' })
+    await publish({ p: 2 })
+    await publish({ p: 3 })
+    assert.match(await client.text('changes', { id, since }), /· changes\n2 messages\n.*\{"p":2\}\n.*\{"p":3\}$/)
+    const waiting = client.text('changes', { id, since: 2, wait: 30 })
+    await publish({ p: 4 })
+    assert.match(await waiting, /1 message\n.*\{"p":4\}$/)
+    assert.match(await client.text('changes', { id, since: 3 }), /nothing has changed$/)
+    assert.match(await client.error('watch', { feed: 'Gone', topic: 'x' }), /^feed\.no_history/)
+    assert.match(await client.error('watch', { statement: 'DELETE FROM items ALL' }), /^Request\.WritesRefused/)
+    assert.match(await client.error('watch', { feed: 'Prices' }), /^mcp\.arguments/)
+    assert.match(await client.error('watch', { statement: 'SELECT gen_uuid() AS u FROM items' }), /^IQL\.NotLive/)
+  })
+
+  test('a grant has 20 watches', async () => {
+    const token = await agentToken(server)
+    const other = new McpClient(server, token)
+    for (let count = 0; count < 20; count++) await other.text('watch', WATCH)
+    assert.match(await other.error('watch', WATCH), /^mcp\.watches/)
+  })
+
+  test('a wait of a caller who loses the token gives nothing', async () => {
+    const token = await agentToken(server)
+    const other = new McpClient(server, token)
+    const text = await other.text('watch', WATCH)
+    const id = /^watch (\S+)/.exec(text)?.[1]
+    const waiting = other.request('tools/call', { name: 'changes', arguments: { id, since: 1, wait: 30 } })
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    await revoke(token)
+    await write("UPDATE items SET name = 'secret' WHERE id = 2")
+    const { text: reply } = await waiting
+    assert.doesNotMatch(reply, /secret/)
+  })
+
+  const revoke = (token: string) =>
+    fetch(`http://127.0.0.1:${server.port}/connect/revocation`, {
+      method: 'POST',
+      body: new URLSearchParams({ token, client_id: 'demo-cli' }),
+    })
+
+  test('subscriptions/listen: the acknowledgment first, then what has changed; revocation cuts it', async () => {
+    const token = await agentToken(server)
+    const other = new McpClient(server, token)
+    const id = /^watch (\S+)/.exec(await other.text('watch', WATCH))?.[1]
+    const uri = `gatehouse://watch/${id}`
+    const feed = 'gatehouse://feed/Prices/NYSE/ACME'
+    const notifications = {
+      resourceSubscriptions: [uri, feed, 'gatehouse://watch/guessed', 'gatehouse://feed/Nothing/x'],
+    }
+    const { body, headers } = other.envelope('subscriptions/listen', { notifications }, { id: 'l1' })
+    const reply = await other.open(body, headers)
+    assert.equal(reply.headers.get('content-type'), 'text/event-stream')
+    const messages = readEvents(reply)
+    const meta = { 'io.modelcontextprotocol/subscriptionId': 'l1' }
+    const first = (await messages.next()).value
+    assert.deepEqual(first?.params, { notifications: { resourceSubscriptions: [uri, feed] }, _meta: meta })
+    await write("UPDATE items SET name = 'changed' WHERE id = 2")
+    const second = (await messages.next()).value
+    assert.deepEqual([second?.method, second?.params], ['notifications/resources/updated', { uri, _meta: meta }])
+    await publish({ p: 5 })
+    assert.deepEqual((await messages.next()).value?.params, { uri: feed, _meta: meta })
+    await revoke(token)
+    assert.equal((await messages.next()).done, true)
+  })
+
+  test('subscriptions/listen: tables that change, 406 without events, 5 streams a grant, the result at the end', async () => {
+    const token = await agentToken(server)
+    const other = new McpClient(server, token)
+    const ask = (notifications: object) => other.envelope('subscriptions/listen', { notifications })
+    const { body, headers } = ask({ resourcesListChanged: true, toolsListChanged: true })
+    const refused = await other.post(body, { ...headers, accept: 'application/json' })
+    assert.deepEqual([refused.status, refused.body.error.code], [406, -32600])
+    assert.equal((await other.post(ask({ resourceSubscriptions: [1] }).body, headers)).body.error.code, -32602)
+    const left = new AbortController()
+    const open = await Promise.all(
+      [1, 2, 3, 4, 5].map(() => other.open(ask({ resourcesListChanged: true }).body, headers, left.signal)),
+    )
+    const sixth = await other.post(body, headers)
+    assert.deepEqual([sixth.status, sixth.body.error.code], [429, -32603])
+    const messages = readEvents(open[0] as Response)
+    assert.deepEqual((await messages.next()).value?.params.notifications, { resourcesListChanged: true })
+    await write('CREATE TABLE another (id Integer PRIMARY KEY)')
+    assert.equal((await messages.next()).value?.method, 'notifications/resources/list_changed')
+    left.abort()
+  })
+})
+
+// biome-ignore lint/suspicious/noExplicitAny: what a test expects of them, it asserts.
+async function* readEvents(reply: Response): AsyncGenerator<any, undefined> {
+  let rest = ''
+  for await (const text of (reply.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream())) {
+    const lines = (rest + text).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) if (line.startsWith('data: ')) yield JSON.parse(line.slice('data: '.length))
+  }
+}
