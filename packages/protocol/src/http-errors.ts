@@ -393,6 +393,11 @@ export const HTTP_ERRORS = {
     advice: 'It ends an hour after its last use: call `watch` again.',
   },
   'mcp.watches': { status: 429, title: 'The grant has too many watches', advice: AGAIN },
+  'mcp.too_slow': {
+    status: 503,
+    title: 'The client reads notifications too slowly',
+    advice: 'Read faster, and listen again.',
+  },
   'mcp.origin': {
     status: 403,
     title: 'Pages of this origin may not call /mcp',

@@ -59,7 +59,7 @@ onEveryEngineInLongRuns('tables that are not live', (place) => {
 
   test('other options and values are refused with what is expected', async () => {
     for (const [statement, expected] of [
-      ['CREATE TABLE x (id Integer) WITH (alive = off)', ['LIVE', 'COLUMNS']],
+      ['CREATE TABLE x (id Integer) WITH (alive = off)', ['LIVE', 'COLUMNS', 'RETENTION', 'HOLD']],
       ['CREATE TABLE x (id Integer) WITH (live = maybe)', ['ON', 'OFF']],
       ['ALTER TABLE ticks SET WITH live = off', ['(']],
     ] as const) {
