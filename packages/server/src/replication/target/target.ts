@@ -1,0 +1,28 @@
+/** Where objects are stored. */
+
+export interface ListedObject {
+  readonly name: string
+  readonly bytes: number
+  /** When it was stored, by the clock of the target. */
+  readonly stored: number
+}
+
+export interface Target {
+  /** As messages show it, without credentials. */
+  readonly location: string
+  /** Resolves when the object is stored: false if there is one of this name already, which stays as it is. */
+  put(name: string, content: Buffer, signal: AbortSignal): Promise<boolean>
+  /** Undefined if there is no such object. */
+  get(name: string, signal?: AbortSignal): Promise<Buffer | undefined>
+  /** The objects of a folder and those below it, in the order of their names; `after` leaves out those up to a name. */
+  list(folder: string, after?: string): AsyncGenerator<ListedObject>
+  /** The folders directly below the prefix. */
+  folders(): Promise<readonly string[]>
+  remove(names: readonly string[]): Promise<void>
+  close(): void
+}
+
+/** It does not do what it should, in words for the operator. */
+export class TargetFailed extends Error {
+  override name = 'TargetFailed'
+}
