@@ -112,6 +112,7 @@ onEveryEngineInLongRuns('the catalogue', (place) => {
       live: true,
       columnar: false,
       isview: false,
+      ismaterialized: false,
       view: null,
       rights: ['select'],
       missingscopes: [],

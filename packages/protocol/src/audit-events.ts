@@ -154,6 +154,7 @@ export const AUDIT_EVENTS = {
     'digest',
   ),
   'columns.rebuilt': change('The column segments of a table are written anew.', 'table'),
+  'view.rebuilt': change('A materialized view is evaluated anew as a whole.', 'view', 'wrong'),
   'mail.sent': event('The mail server took a mail.', 'mail', 'kind'),
   'mail.failed': event(
     'A mail was given up: the mail server refused it, or it was too late.',

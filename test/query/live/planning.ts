@@ -11,6 +11,8 @@ import {
 } from '../../../packages/server/src/query/engines/emit/parameters.ts'
 import type { Engine } from '../../../packages/server/src/query/engines/engine.ts'
 import { openEngine } from '../../../packages/server/src/query/engines/open.ts'
+import { Keeper } from '../../../packages/server/src/query/keeper/keeper.ts'
+import { KeptViews } from '../../../packages/server/src/query/kept/kept-views.ts'
 import { type LivePlan, planLive } from '../../../packages/server/src/query/plan/live.ts'
 import { type Planned, Planner } from '../../../packages/server/src/query/plan/planner.ts'
 import { execute } from '../../../packages/server/src/query/run/execution.ts'
@@ -76,7 +78,9 @@ export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Prom
   const auditTable = { catchUp: async () => {}, trim: async () => {} }
   const attributes = NO_ATTRIBUTES
   const stepUp = createStepUp({ clock: () => NOW, audit: noAudit })
-  const env = { engine, catalogue, planner, clock: () => NOW, audit: noAudit, auditTable, attributes, stepUp }
+  const keeper = new Keeper({ lease: engine.lease, onError })
+  const kept = new KeptViews({ engine, catalogue, keeper, milliseconds: 60_000, onError })
+  const env = { engine, catalogue, planner, clock: () => NOW, audit: noAudit, auditTable, attributes, stepUp, kept }
 
   const planned = (statement: string, options: Options): Planned =>
     planner.planWithLiterals(createCaller(options), catalogue.snapshot, statement)

@@ -10,7 +10,14 @@ import type { RecordedEvent } from '../store/cluster/events.ts'
 import type { Database } from '../store/database/database.ts'
 import type { Stores } from '../store/stores.ts'
 import type { SigningKeyring } from './keyring.ts'
-import type { ClusterActivity, ColumnSegments, FeedMessages, MailAdministration, SettingInForce } from './ports.ts'
+import type {
+  ClusterActivity,
+  ColumnSegments,
+  FeedMessages,
+  KeptViews,
+  MailAdministration,
+  SettingInForce,
+} from './ports.ts'
 
 export interface AdminRoute {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -79,6 +86,8 @@ export interface AdminEnv {
   readonly feeds: FeedMessages | undefined
   /** Undefined where no query service with column segments runs. */
   readonly columns?: ColumnSegments | undefined
+  /** Undefined where no query service runs. */
+  readonly views?: KeptViews | undefined
   /** Undefined where no mail is set up. */
   readonly mail: MailAdministration | undefined
   /** Seals the secrets of providers. */

@@ -26,6 +26,7 @@ import { signedInRoutes } from './signed-in.ts'
 import { userAccessRoutes } from './user-access.ts'
 import { userRightsRoutes } from './user-rights.ts'
 import { passwordRoutes, requireBreakGlass, USER_SPECIALS } from './users.ts'
+import { viewRoutes } from './views.ts'
 import { wireRoutes } from './wire.ts'
 
 export const ADMIN_ROUTES: readonly AdminRoute[] = [
@@ -55,6 +56,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   }),
   ...feedRoutes,
   ...columnRoutes,
+  ...viewRoutes,
   ...platformRoutes,
   ...activityRoutes,
   ...wireRoutes,

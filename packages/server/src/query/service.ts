@@ -19,6 +19,7 @@ import { openEngine } from './engines/open.ts'
 import { catalogueGroup } from './http/catalogue.ts'
 import { type EndpointsEnv, type QueryEndpoints, queryEndpoints } from './http/endpoints.ts'
 import { Keeper } from './keeper/keeper.ts'
+import { KeptViews } from './kept/kept-views.ts'
 import type { LiveQueries } from './live/contract.ts'
 import { DEFAULT_LIVE_LIMITS, type LiveLimits } from './live/limits.ts'
 import { LiveService } from './live/live-service.ts'
@@ -175,6 +176,8 @@ export class QueryService {
   readonly query: RunStatement
   /** Saved queries and boards. */
   readonly documents: Documents
+  /** Materialized views. */
+  readonly views: KeptViews
   /** Chooses the node that does the work of what is kept. */
   readonly keeper: Keeper
 
@@ -190,6 +193,14 @@ export class QueryService {
     this.#liveLimits = { ...DEFAULT_LIVE_LIMITS, ...options.liveLimits }
     this.planner = new Planner(engine, { ...DEFAULT_LIMITS, statementBytes: limits.statementBytes })
     this.running = new RunningQueries(limits, clock)
+    this.keeper = new Keeper({ lease: engine.lease, onError, older: options.olderNodes })
+    this.views = new KeptViews({
+      engine,
+      catalogue,
+      keeper: this.keeper,
+      milliseconds: limits.exportMilliseconds,
+      onError,
+    })
     this.spools = new Spools(options.database.dataFolder, limits)
     this.spools.removeLeft().catch(onError)
     this.#live = new LiveService({
@@ -205,9 +216,8 @@ export class QueryService {
     if (options.metrics !== undefined) this.#watch(options.metrics)
     this.activity = createQueryActivity(this.running, this.#live)
     this.documents = new Documents({ rows: engine.documents, owners, clock, audit, perOwner: limits.documentsPerOwner })
-    this.tables = createTables({ engine, catalogue, clock })
+    this.tables = createTables({ engine, catalogue, clock, kept: this.views })
     this.query = createRunner(this.#parts)
-    this.keeper = new Keeper({ lease: engine.lease, onError, older: options.olderNodes })
     this.#timers = [
       setInterval(() => this.#cleanUp(), CLEANUP_INTERVAL_MS).unref(),
       setInterval(() => this.documents.removeOrphans().catch(onError), ORPHANS_INTERVAL_MS).unref(),
@@ -227,6 +237,7 @@ export class QueryService {
       attributes: this.#options.attributes ?? NO_ATTRIBUTES,
       stepUp: this.#stepUp,
       observe: this.#observe,
+      kept: this.views,
     }
   }
 
@@ -284,7 +295,7 @@ export class QueryService {
       metrics,
     })
     this.#endpoints.push(opened)
-    return [opened.group, catalogueGroup(this.#catalogue), savedGroup(this.documents)]
+    return [opened.group, catalogueGroup(this.#catalogue, this.views), savedGroup(this.documents)]
   }
 
   /** What sessions of other protocols run statements with. */
@@ -302,6 +313,10 @@ export class QueryService {
       metrics.watch('gatehouse_query_column_segments', () =>
         columns.counts().map(([state, count]) => [{ state }, count]),
       )
+    const { counts } = this.views
+    metrics.watch('gatehouse_view_behind_seconds', () => counts.values((view) => counts.behind(view)))
+    metrics.watch('gatehouse_view_groups_total', () => counts.values((_view, { groups }) => groups))
+    metrics.watch('gatehouse_view_seconds', () => counts.values((_view, { seconds }) => seconds))
     metrics.watch('gatehouse_query_processes', () => {
       const { busy, total } = this.#engine.load
       return [
@@ -331,6 +346,7 @@ export class QueryService {
     for (const timer of this.#timers) clearInterval(timer)
     this.running.stopAll()
     this.#live.close()
+    this.views.close()
     await this.keeper.close()
     this.#catalogue.close()
     await this.#engine.close()

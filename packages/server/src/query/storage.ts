@@ -11,6 +11,7 @@ import { findKeyLimit } from './catalogue/key-limit.ts'
 import { createIndex, createTable, ENTRIES, type TableDialect } from './engines/catalogue-sql.ts'
 import { DOCUMENT_READERS, DOCUMENTS } from './engines/document-rows.ts'
 import { KEEPER } from './engines/keeper-lease.ts'
+import { KEPT_COUNTS, KEPT_STATES } from './engines/kept-state-sql.ts'
 import * as postgres from './engines/postgres/catalogue.ts'
 import { SCHEMA, sqlType } from './engines/postgres/representation.ts'
 import { checkPostgres } from './engines/postgres/setup/fitness.ts'
@@ -104,6 +105,17 @@ export const OWN_TABLES: ReadonlyMap<string, OwnTable> = new Map<string, OwnTabl
     },
   ],
   [DOCUMENT_READERS, { key: ['reader', 'sortname', 'id'], columns: texts('reader', 'sortname', 'id', 'kind') }],
+  [
+    KEPT_STATES,
+    {
+      key: ['key'],
+      columns: {
+        ...texts('key', 'state', 'position', 'error', 'zones'),
+        built: BOOLEAN,
+        ...Object.fromEntries(KEPT_COUNTS.map((name) => [name, INTEGER])),
+      },
+    },
+  ],
   [
     ENTRIES,
     {

@@ -2,7 +2,7 @@
 
 import { VERSION } from 'gatehouse-protocol'
 import type { Accounts } from '../accounts/accounts.ts'
-import type { ClusterActivity, ColumnSegments } from '../admin/ports.ts'
+import type { ClusterActivity, ColumnSegments, KeptViews } from '../admin/ports.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { ConsoleOptions } from '../console/routes.ts'
 import type { TableChecks } from '../declarative/tables-port.ts'
@@ -46,6 +46,8 @@ export interface RouteParts {
   readonly feeds: Feeds | undefined
   /** Undefined where no query service with column segments runs. */
   readonly columns: ColumnSegments | undefined
+  /** Undefined where no query service runs. */
+  readonly views: KeptViews | undefined
   /** Undefined where no mail is set up. */
   readonly mail: Mail | undefined
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
@@ -247,6 +249,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     loadedControllers: parts.loadedControllers,
     feeds: parts.feeds?.service,
     columns: parts.columns,
+    views: parts.views,
     mail: parts.mail,
     definitions: async () => parts.tables && (await import('../declarative/export.ts')).readDefinitions(parts.tables),
     reload: async (section: string) => reloads.get(section)?.(),

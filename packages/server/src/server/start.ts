@@ -185,6 +185,7 @@ function answerRequests(
         : undefined,
       tables: query?.tables,
       columns: query?.columns,
+      views: query?.views,
       query: query?.routes({
         trace: tracing,
         authenticate,

@@ -77,6 +77,7 @@ const TITLES: Readonly<Record<AuditEventName, string>> = {
   'feed.purged': 'Messages of a feed deleted',
   'agent.called': 'An agent called a tool',
   'columns.rebuilt': 'Column segments written anew',
+  'view.rebuilt': 'Materialized view built anew',
   'mail.sent': 'Mail sent',
   'mail.failed': 'Mail failed',
   'mail.refused': 'Mail refused',

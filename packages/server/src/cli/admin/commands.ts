@@ -23,6 +23,7 @@ import { readProviderOptions } from './provider-options.ts'
 import { resourceCommands } from './resource-commands.ts'
 import { SCIM_COMMANDS } from './scim-commands.ts'
 import { readUserOptions, USER_COMMANDS } from './user-commands.ts'
+import { VIEW_COMMANDS } from './view-commands.ts'
 
 /** The order in which help lists them, before the other commands about users. */
 const USER_ORDER = ['add', 'list', 'show', 'rights', 'set', 'disable', 'enable', 'password', 'remove']
@@ -48,6 +49,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
   ...resourceCommands(FEEDS),
   ...FEED_COMMANDS,
   ...COLUMN_COMMANDS,
+  ...VIEW_COMMANDS,
   ...PLATFORM_COMMANDS,
   ...CONFIG_COMMANDS,
 ].map(toCommand)

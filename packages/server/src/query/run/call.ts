@@ -14,6 +14,7 @@ import {
   sizeOfAll,
 } from '../engines/emit/parameters.ts'
 import type { Engine, IdempotencyKey, ReadLimits, ReadRun, Stoppable, WholeRead } from '../engines/engine.ts'
+import type { KeptViews } from '../kept/kept-views.ts'
 import { type Cell, type Encoding, isText, type ReadOutcome } from '../model/result.ts'
 import type { Planned, Planner } from '../plan/planner.ts'
 import type { TextEncoders } from '../results/encoders.ts'
@@ -29,6 +30,8 @@ export interface ExecutionEnv {
   readonly auditTable: AuditTable
   readonly attributes: AttributeSource
   readonly stepUp: StepUp
+  /** Materialized views. */
+  readonly kept: KeptViews
 }
 
 export interface QueryCall {

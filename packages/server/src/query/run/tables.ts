@@ -31,6 +31,7 @@ import { emitInsert } from '../engines/emit/write.ts'
 import type { ConstraintText, Engine, WriteStep } from '../engines/engine.ts'
 import { checkError } from '../engines/runtime-error.ts'
 import { refuse } from '../errors.ts'
+import type { KeptViews } from '../kept/kept-views.ts'
 import type { NodeCatalogue } from './node-catalogue.ts'
 import { readRows } from './read-rows.ts'
 
@@ -52,6 +53,7 @@ export interface TablesEnv {
   readonly engine: Engine
   readonly catalogue: NodeCatalogue
   readonly clock: Clock
+  readonly kept: Pick<KeptViews, 'requireKept'>
 }
 
 /** Rows per statement, and statements per transaction. */
@@ -87,6 +89,7 @@ export function createTables(env: TablesEnv): Tables {
     async changeViews(views, dropped) {
       const wanted = { tables: [], views, droppedTables: [], droppedViews: dropped }
       const { changes, faults } = bindViews(wanted, catalogue.snapshot, env.clock)
+      if (views.some(({ materialized }) => materialized)) await env.kept.requireKept('')
       if (faults[0] !== undefined) throw refuse('Data.Conflict', `${faults[0].path}: ${faults[0].text}`)
       await catalogue.change(changes.map((change) => ({ change, fill: null })))
     },

@@ -28,6 +28,7 @@ import { Compaction } from './columns/compaction.ts'
 import { closeDatabase, type OpenDatabase, openDatabase, watched } from './database.ts'
 import { SQLITE } from './dialect/dialect.ts'
 import { asRefusal } from './failure.ts'
+import { SqliteKeptReads } from './live/kept-reads.ts'
 import { SqliteLiveSource } from './live/live-source.ts'
 import { InlineRead } from './read/inline-read.ts'
 import { toSqlite } from './representation.ts'
@@ -50,6 +51,7 @@ class SqliteEngine implements Engine {
   readonly lease: KeeperLease
   readonly live: SqliteLiveSource
   readonly columns: Compaction
+  readonly kept: SqliteKeptReads
   readonly #open: OpenDatabase
   readonly #keptBytes: number
 
@@ -61,6 +63,7 @@ class SqliteEngine implements Engine {
     this.documents = new DocumentRows(store)
     this.lease = new KeeperLease(store, (name) => !isRunning(name))
     this.live = new SqliteLiveSource({ ...open, statements: open.readingStatements, limits: log, shared })
+    this.kept = new SqliteKeptReads(store, open)
     this.columns = new Compaction({ ...open, columns })
     this.#keptBytes = columns.keptBytes ?? 0
   }
@@ -130,8 +133,12 @@ class SqliteEngine implements Engine {
     return rows
   }
 
-  change(request: ChangeRequest): Promise<WriteReply | undefined> {
-    return change(this.#open, request)
+  async change(request: ChangeRequest): Promise<WriteReply | undefined> {
+    const reply = await change(this.#open, request)
+    // Materialized views were brought up to date with it: others read them.
+    if (request.kept !== undefined && request.kept.length > 0)
+      this.live.committed(request.kept.map(({ view }) => ({ name: view, isLive: true })))
+    return reply
   }
 
   findResponse(key: IdempotencyKey): Promise<WriteOutcome | undefined> {

@@ -206,6 +206,12 @@ function completionTag(statement: BoundStatement, rows: number): string {
     case 'create-table':
       return statement.query === undefined ? 'CREATE TABLE' : `SELECT ${rows}`
     case 'drop-table':
+    case 'create-kept-view':
+      return 'CREATE MATERIALIZED VIEW'
+    case 'drop-kept-view':
+      return 'DROP MATERIALIZED VIEW'
+    case 'refresh-view':
+      return 'REFRESH MATERIALIZED VIEW'
     case 'create-view':
     case 'drop-view':
     case 'create-index':

@@ -2,6 +2,7 @@
 import type { PoolClient } from 'pg'
 import { DOCUMENT_READERS, DOCUMENTS } from '../../document-rows.ts'
 import { KEEPER } from '../../keeper-lease.ts'
+import { KEPT_STATES } from '../../kept-state-sql.ts'
 import { POSTGRES_AUDIT_TABLE } from '../dialect/system-tables.ts'
 import { ROLE, SCHEMA } from '../representation.ts'
 
@@ -13,7 +14,7 @@ const GRANTS = [
   `GRANT USAGE ON SCHEMA ${SCHEMA} TO ${ROLE}`,
   `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${SCHEMA} TO ${ROLE}`,
   `REVOKE INSERT, UPDATE, DELETE ON ${SCHEMA}._gh_tables, ${POSTGRES_AUDIT_TABLE} FROM ${ROLE}`,
-  `REVOKE ALL ON ${SCHEMA}.${DOCUMENTS}, ${SCHEMA}.${DOCUMENT_READERS}, ${SCHEMA}.${KEEPER} FROM ${ROLE}`,
+  `REVOKE ALL ON ${SCHEMA}.${DOCUMENTS}, ${SCHEMA}.${DOCUMENT_READERS}, ${SCHEMA}.${KEEPER}, ${SCHEMA}.${KEPT_STATES} FROM ${ROLE}`,
   `GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${SCHEMA} TO ${ROLE}`,
   `ALTER DEFAULT PRIVILEGES IN SCHEMA ${SCHEMA} GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO ${ROLE}`,
 ]
