@@ -190,9 +190,27 @@ onEveryEngine('licences', (place) => {
     assert.equal((await admin('DELETE', '/attributes/firm')).status, 409)
   })
 
-  test('what covers feeds, tables and controllers is refused: it is not enforced', async () => {
+  test('coverage names one kind, with its members; what is not enforced is refused', async () => {
+    const faults = async (cover: object) => {
+      const { status, body } = await admin('POST', '/products', { name: 'X', covers: [cover] })
+      assert.equal(status, 422, JSON.stringify(cover))
+      return body.Faults.map(({ path }: { path: string }) => path.replace('covers[0]', ''))
+    }
+    assert.deepEqual(await faults({}), [''])
+    assert.deepEqual(await faults({ feed: 'Prices', table: 'trades' }), [''])
+    assert.deepEqual(await faults({ resource: 'instrument', topics: ['A'] }), ['.topics'])
     for (const cover of [{ feed: 'Prices' }, { table: 'trades' }, { controller: 'Depth' }])
-      assert.equal((await admin('POST', '/products', { name: 'X', covers: [cover] })).status, 422)
+      assert.deepEqual(await faults(cover), [`.${Object.keys(cover)[0]}`])
+    assert.deepEqual(await faults({ feed: 'Prices', topics: ['A/B', '*', 'A/*', 'A*', 'A', 'A'] }), [
+      '.feed',
+      '.topics[3]',
+      '.topics[5]',
+    ])
+    assert.deepEqual(await faults({ table: 'trades', column: 'venue' }), ['.table', '.values'])
+    assert.deepEqual(await faults({ table: 'trades', column: 'venue', values: ['A', 7, 'A'] }), [
+      '.table',
+      '.values[2]',
+    ])
   })
 
   test('entitlements have ids, pages and filters, and keep them when a user is renamed', async () => {

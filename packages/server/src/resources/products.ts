@@ -1,51 +1,23 @@
 /** Products of market data: what they cover, and what those may use of it to whom no entitlement says more. */
 import type { XStatic } from 'typebox/schema'
 import { DURATION, readDuration, writeDuration } from '../lib/duration.ts'
-import { closed, either, flag, number, oneOf, shortList, text } from '../schema/builders.ts'
+import { closed, flag, number, oneOf, shortList, text } from '../schema/builders.ts'
 import type { Fault } from '../schema/check-schema.ts'
-import type { Coverage, Product } from '../store/licences/products.ts'
+import type { Product } from '../store/licences/products.ts'
 import { DURATION_PATTERN } from './controller-names.ts'
 import type { JsonObject, Known, Resource } from './define-resource.ts'
-import { repeated, unknownName } from './names.ts'
+import { unknownName } from './names.ts'
+import { COVERAGE, COVERAGE_PATTERNS, coverageFaults, declareCoverage, toCoverage } from './product-coverage.ts'
 
 export type DeclaredProduct = XStatic<typeof PRODUCT>
 
 export const PRODUCT_NAME = /^[A-Za-z0-9._-]{1,64}$/
-/** Types of resources that have a meaning of their own in decisions. */
-const OWN_TYPES: readonly string[] = ['user', 'client', 'product', 'feed', 'table', 'controller']
-const OTHER_TYPE = /^[A-Za-z][A-Za-z0-9._:-]{0,63}$/
-const PROPERTY = /^(?:action\.)?[A-Za-z_][A-Za-z0-9_-]{0,63}$/
-
 const [SECOND, DAY] = [1_000, 86_400_000]
 const LONGEST_TRIAL = 366 * DAY
 const MOST_PRODUCTS = 1_000
 const MOST_COVERAGES = 100
 
 export const ACCESSES = ['none', 'delayed', 'realtime'] as const
-
-const COVERAGE = closed(['resource'], {
-  resource: text({
-    pattern: OTHER_TYPE.source,
-    description: 'The type of resources of another program, such as instrument, which asks for decisions (AuthZEN).',
-  }),
-  ids: shortList(text({ minLength: 1, maxLength: 256 }), 'Their ids; * stands for any characters. Default: all.'),
-  actions: shortList(
-    text({ minLength: 1, maxLength: 64 }),
-    'Actions that real-time access allows, besides realtime. Default: none.',
-  ),
-  where: {
-    type: 'object',
-    propertyNames: { pattern: PROPERTY.source },
-    additionalProperties: {
-      type: 'array',
-      items: either(text({ maxLength: 256 }), number('number'), flag()),
-      minItems: 1,
-      maxItems: 1000,
-    },
-    description:
-      'The values that properties of the resource must have, such as {"status": ["active"]}; action.NAME is a property of the action.',
-  },
-})
 
 const PRODUCT = closed(['name'], {
   name: text({ pattern: PRODUCT_NAME.source, description: 'Such as NYSE.L1. It stays.' }),
@@ -91,8 +63,7 @@ export const PRODUCTS = {
   patterns: [
     [PRODUCT_NAME.source, 'must consist of 1 to 64 letters, digits and the characters . _ -'],
     DURATION_PATTERN,
-    [OTHER_TYPE.source, 'must consist of up to 64 letters, digits and the characters . _ : -, and begin with a letter'],
-    [PROPERTY.source, 'must be the name of a property, or action. and the name of one'],
+    ...COVERAGE_PATTERNS,
   ],
   toItem: toProduct,
   present: presentProduct,
@@ -173,12 +144,7 @@ function productFaults(product: DeclaredProduct, { agreements }: Pick<Known, 'ag
   if (product.when_full !== undefined && product.simultaneous === undefined) fault('when_full', 'needs simultaneous')
   if (agreement !== undefined && agreements?.has(agreement) === false)
     fault('agreement', unknownName('agreement', agreement, agreements))
-  for (const [index, { resource, ids, actions }] of covers.entries()) {
-    const path = `covers[${index}]`
-    if (OWN_TYPES.includes(resource))
-      fault(`${path}.resource`, `"${resource}" is a type of this server: choose another`)
-    faults.push(...repeated(`${path}.ids`, ids), ...repeated(`${path}.actions`, actions))
-  }
+  faults.push(...coverageFaults(covers))
   return faults
 }
 
@@ -195,7 +161,7 @@ function toProduct(product: DeclaredProduct): Product {
     ...{ name, byDefault, agreement, enabled, simultaneous, whenFull, count },
     delay: readDuration(delay ?? ''),
     trial: readDuration(trial ?? ''),
-    covers: covers.map(({ resource, ids, actions = [], where = {} }) => ({ resource, ids, actions, where })),
+    covers: covers.map(toCoverage),
   }
 }
 
@@ -216,14 +182,5 @@ function declareProduct(product: Product): JsonObject {
     ...(count !== 'user' && { count }),
     ...(!enabled && { enabled }),
     ...(covers.length > 0 && { covers: covers.map(declareCoverage) }),
-  }
-}
-
-function declareCoverage({ resource, ids, actions, where }: Coverage): JsonObject {
-  return {
-    resource,
-    ...(ids !== undefined && { ids }),
-    ...(actions.length > 0 && { actions }),
-    ...(Object.keys(where).length > 0 && { where }),
   }
 }

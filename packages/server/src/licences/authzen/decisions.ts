@@ -1,5 +1,6 @@
 /** Decisions on what subjects may do with products and with the resources that products cover. */
-import type { Coverage, Product } from '../../store/licences/products.ts'
+import { type ResourceCoverage, resourceCoverages } from '../../store/licences/coverage.ts'
+import type { Product } from '../../store/licences/products.ts'
 import { isAtLeast } from '../decide.ts'
 import { type Licences, type Standing, type Subject, type SubjectFacts, statusName } from '../service.ts'
 import type { Action, Entity, EntityType, Evaluation, Properties } from './requests.ts'
@@ -76,9 +77,8 @@ export function coveringProducts(
   return [...products].filter(({ name, covers }) =>
     resource.type === 'product'
       ? name === resource.id && isAccess
-      : covers.some(
+      : resourceCoverages(covers, resource.type).some(
           (coverage) =>
-            coverage.resource === resource.type &&
             (isAccess || coverage.actions.includes(action.name)) &&
             matchesId(coverage, resource.id) &&
             meets(coverage, resource, action, isSearch),
@@ -88,7 +88,7 @@ export function coveringProducts(
 
 /** Whether the properties have the values of `where`. */
 export function meets(
-  { where }: Coverage,
+  { where }: ResourceCoverage,
   resource: EntityType,
   action: Action | undefined,
   isSearch: boolean,
@@ -105,7 +105,7 @@ function readProperty(properties: Properties | undefined, name: string): unknown
   return properties?.get(name)
 }
 
-function matchesId({ ids }: Coverage, id: string): boolean {
+function matchesId({ ids }: ResourceCoverage, id: string): boolean {
   return ids === undefined || ids.some((pattern) => matchesPattern(pattern, id))
 }
 

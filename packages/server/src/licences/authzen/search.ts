@@ -1,4 +1,5 @@
 /** Searches of the AuthZEN Authorization API 1.0 (§8): who may do something, with what, and what with it. Unknown things have no results. */
+import { resourceCoverages } from '../../store/licences/coverage.ts'
 import type { Product } from '../../store/licences/products.ts'
 import type { Stores } from '../../store/stores.ts'
 import { type Licences, type SubjectFacts, toSubject } from '../service.ts'
@@ -92,8 +93,8 @@ export async function searchResources(
 
 function namedIds(products: readonly Product[], wanted: EntityType, action: Action): string[] {
   const ids = products.flatMap(({ covers }) =>
-    covers
-      .filter((coverage) => coverage.resource === wanted.type && meets(coverage, wanted, action, true))
+    resourceCoverages(covers, wanted.type)
+      .filter((coverage) => meets(coverage, wanted, action, true))
       .flatMap(({ ids: named = [] }) => named.filter((id) => !id.includes('*'))),
   )
   return [...new Set(ids)]
@@ -104,7 +105,7 @@ export async function searchActions(subject: Entity, resource: Entity, { licence
   if (facts === undefined) return NOTHING
   const products = [...(await licences.definitions()).products.values()]
   const named = products.flatMap(({ covers }) =>
-    covers.filter((coverage) => coverage.resource === resource.type).flatMap(({ actions }) => actions),
+    resourceCoverages(covers, resource.type).flatMap(({ actions }) => actions),
   )
   const results: object[] = []
   for (const name of [...ACCESS_ACTIONS, ...new Set(named)]) {

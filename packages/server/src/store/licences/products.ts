@@ -3,6 +3,7 @@ import type { Clock } from 'gatehouse-protocol'
 import type { Kysely } from 'kysely'
 import { createDefinitions, type DefinitionStore } from '../database/definitions.ts'
 import type { Schema } from '../database/schema.ts'
+import type { Coverage } from './coverage.ts'
 
 export type Access = 'none' | 'delayed' | 'realtime'
 
@@ -27,20 +28,6 @@ export interface Product {
   readonly count: 'user' | 'place'
   readonly covers: readonly Coverage[]
 }
-
-/** Resources of other programs, which ask for decisions. */
-export interface Coverage {
-  /** Their type. */
-  readonly resource: string
-  /** With `*` for any characters; undefined: all. */
-  readonly ids: readonly string[] | undefined
-  /** Actions besides `realtime` and `delayed`, which real-time access allows. */
-  readonly actions: readonly string[]
-  /** The values that a property may have, by its name; `action.` is before the name of a property of the action. */
-  readonly where: Readonly<Record<string, readonly PropertyValue[]>>
-}
-
-export type PropertyValue = string | number | boolean
 
 export interface Agreement {
   readonly id: string
