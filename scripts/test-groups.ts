@@ -16,6 +16,7 @@ const SHARED: readonly { readonly folders: readonly string[]; readonly atMost: n
   { folders: ['feeds'], atMost: 12 },
   { folders: ['http'], atMost: 18 },
   { folders: ['identity'], atMost: 16 },
+  { folders: ['licences', 'mcp', 'move'], atMost: 12 },
   { folders: ['mail', 'providers'], atMost: 12 },
   { folders: ['operate'], atMost: 14 },
   { folders: ['query'], atMost: 16 },

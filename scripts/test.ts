@@ -123,8 +123,20 @@ const LONG = [
   'wire/workers',
 ]
 
-/** These measure how long something takes that other processes do: in a long run they come last, one at a time. */
-const ALONE = ['feeds/loss', 'feeds/nats-latency', 'operate/patroni', 'operate/steady-memory', 'query/readers']
+/** These measure how long something takes, here or in processes that they start: in a long run they come last, one at a time. */
+const ALONE = [
+  'console/on-postgres',
+  'feeds/loss',
+  'feeds/nats-latency',
+  'operate/patroni',
+  'operate/steady-memory',
+  'query/aggregate-memory',
+  'query/bombs/bombs',
+  'query/live/large',
+  'query/long-rows',
+  'query/readers',
+  'wire/slow-readers',
+]
 
 const stopTests = new AbortController()
 

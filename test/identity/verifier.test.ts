@@ -89,9 +89,9 @@ test('the event loop does the checks beyond maxPending, and what the worker has 
 })
 
 test('an idle worker ends, and the next batch starts another', async (t) => {
-  const verifier = open(t, { program: REFUSES, idleMs: 300 })
+  const verifier = open(t, { program: REFUSES, idleMs: 1000 })
   await untilThreadAnswers(verifier)
-  await sleep(800)
+  await sleep(1500)
   assert.deepEqual(await checkAtOnce(verifier, 8), Array(8).fill(true))
   await untilThreadAnswers(verifier)
 })

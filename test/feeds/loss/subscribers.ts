@@ -11,6 +11,12 @@ export interface Wish {
   readonly maxRate?: number
 }
 
+/** The data of a message: its publisher, and its number there. */
+interface Numbered {
+  readonly p: string
+  readonly n: number
+}
+
 /** What one subscription has received over all its connections. */
 export interface Received {
   readonly wish: Wish
@@ -19,7 +25,7 @@ export interface Received {
   /** By topic. */
   readonly newest: Map<string, number>
   /** Messages of a topic that came after a newer one. */
-  backwards: number
+  readonly backwards: Numbered[]
   isConfirmed: boolean
   position: string | undefined
   resumed: number
@@ -121,7 +127,7 @@ function confirm(received: Received | undefined): void {
 
 function createReceived(wish: Wish): Received {
   return {
-    ...{ wish, numbers: new Map(), newest: new Map(), backwards: 0, isConfirmed: false },
+    ...{ wish, numbers: new Map(), newest: new Map(), backwards: [], isConfirmed: false },
     ...{ position: undefined, resumed: 0, notRecovered: 0 },
   }
 }
@@ -149,10 +155,10 @@ function take(received: Received, { Topic = '', Data, Position, Recovered }: Mes
   if (numbers === undefined) received.numbers.set(p, [n])
   else numbers.push(n)
   const newest = received.newest.get(Topic) ?? -1
-  if (n < newest) received.backwards++
+  if (n < newest) received.backwards.push({ p, n })
   else received.newest.set(Topic, n)
 }
 
-function isNumbered(data: unknown): data is { p: string; n: number } {
+function isNumbered(data: unknown): data is Numbered {
   return typeof data === 'object' && data !== null && 'p' in data && 'n' in data
 }

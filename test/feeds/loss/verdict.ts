@@ -14,6 +14,7 @@ export interface Verdict {
   invented: number
   /** Topics of `latest` that do not end with the newest message. */
   stale: number
+  /** After a newer message of their topic. */
   backwards: number
   reconnects: number
   resumed: number
@@ -38,8 +39,10 @@ export function judge(sent: ReadonlyMap<string, readonly Sent[]>, subscribers: r
     for (const one of received) {
       verdict.resumed += one.resumed
       verdict.notRecovered += one.notRecovered
-      verdict.backwards += one.backwards
       const publishers = sent.get(one.wish.feed) ?? []
+      // One without a reply can be stored after the next one.
+      const isUnknown = (name: string, n: number) => publishers.some((each) => each.name === name && each.unknown.has(n))
+      verdict.backwards += one.backwards.filter(({ p, n }) => !isUnknown(p, n)).length
       const found =
         one.wish.feed === 'Orders' ? judgeAll(one, publishers, verdict) : judgeLatest(one, publishers, verdict)
       if (found !== '' && verdict.examples.length < 10)

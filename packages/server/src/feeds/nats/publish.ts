@@ -13,8 +13,10 @@ import type { Subjects } from './subjects.ts'
 
 /** Of an atomic batch (ADR-50), and of what is not acknowledged otherwise. */
 const MOST_AT_ONCE = 1_000
-/** JetStream refuses more than 50 of a stream, of all nodes together. */
-const BATCHES_AT_ONCE = 8
+/** Of requests with several messages: JetStream refuses more than 50 batches of a stream, of all nodes together. */
+const REQUESTS_AT_ONCE = 8
+/** Of requests with one message: what comes after them in the connection waits for them. */
+const SINGLES_AT_ONCE = 256
 const DUPLICATE_IN_BATCH: ReadonlySet<number> = new Set([10_201])
 const TOO_LARGE = 10_054
 
@@ -39,7 +41,8 @@ export class StreamPublisher {
   readonly #nats: Nats
   readonly #stream: FeedStream
   readonly #isAtomic: boolean
-  readonly #batches = new FairQueue({ slots: BATCHES_AT_ONCE, waiting: Number.POSITIVE_INFINITY })
+  readonly #several = new FairQueue({ slots: REQUESTS_AT_ONCE, waiting: Number.POSITIVE_INFINITY })
+  readonly #singles = new FairQueue({ slots: SINGLES_AT_ONCE, waiting: Number.POSITIVE_INFINITY })
 
   constructor(nats: Nats, stream: FeedStream, isAtomic: boolean) {
     this.#nats = nats
@@ -49,10 +52,11 @@ export class StreamPublisher {
 
   async publish(feed: Feed, messages: readonly NewMessage[], options: PublishOptions): Promise<Published> {
     const publishing = new Publishing(this.#nats, this.#stream, feed, options)
-    if (!this.#canBatch(messages.length)) return publishing.each(messages)
-    const release = await this.#batches.acquire(options.publisher, NEVER)
+    const queue = messages.length > 1 ? this.#several : this.#singles
+    const release = await queue.acquire(options.publisher, NEVER)
     try {
-      return (await publishing.batch(messages)) ?? (await publishing.each(messages))
+      const batch = this.#canBatch(messages.length) ? await publishing.batch(messages) : undefined
+      return batch ?? (await publishing.each(messages))
     } finally {
       if (typeof release === 'function') release()
     }
