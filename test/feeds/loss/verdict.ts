@@ -41,7 +41,8 @@ export function judge(sent: ReadonlyMap<string, readonly Sent[]>, subscribers: r
       verdict.notRecovered += one.notRecovered
       const publishers = sent.get(one.wish.feed) ?? []
       // One without a reply can be stored after the next one.
-      const isUnknown = (name: string, n: number) => publishers.some((each) => each.name === name && each.unknown.has(n))
+      const isUnknown = (name: string, n: number) =>
+        publishers.some((each) => each.name === name && each.unknown.has(n))
       verdict.backwards += one.backwards.filter(({ p, n }) => !isUnknown(p, n)).length
       const found =
         one.wish.feed === 'Orders' ? judgeAll(one, publishers, verdict) : judgeLatest(one, publishers, verdict)
