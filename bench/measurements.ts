@@ -9,6 +9,7 @@ import { consoleImport, importing } from './import.ts'
 import { live } from './live.ts'
 import { overload } from './overload.ts'
 import { query } from './query.ts'
+import { replication } from './replication.ts'
 import { start } from './start.ts'
 import {
   streamArrivals,
@@ -47,4 +48,5 @@ export const MEASUREMENTS: readonly Measurement[] = [
   ...feeds,
   ...live,
   ...workers,
+  replication,
 ]

@@ -109,6 +109,8 @@ const LONG = [
   'query/postgres-batching',
   'query/readers',
   'query/split-groups',
+  'replication/moments',
+  'replication/moto',
   'scim/many-users',
   'scim/scim2-tester',
   'store/kill',

@@ -29,6 +29,7 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   wire: [...DATA, 'http', 'step-up', 'child-process', 'query'],
   mail: [...BASE, 'store'],
   mcp: [...BASE, 'schema', 'store', 'http', 'query', 'feeds'],
+  replication: [...BASE, 'store', 'child-process'],
   scim: ['lib', 'telemetry', 'http', 'accounts'],
   licences: [...DATA, 'http'],
   console: ['lib', 'http'],
@@ -40,7 +41,7 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   admin: [...DATA, 'schema', 'http', 'accounts', 'resources', 'declarative', 'config', 'licences'],
   server: [
     ...[...DATA, 'schema', 'http', 'accounts', 'identity', 'site', 'streaming', 'query', 'feeds', 'mail', 'scim'],
-    ...['licences', 'wire', 'mcp', 'console', 'declarative', 'admin', 'config', 'demo', 'step-up'],
+    ...['licences', 'wire', 'mcp', 'console', 'declarative', 'admin', 'config', 'demo', 'step-up', 'replication'],
   ],
   supervisor: [...BASE, 'store', 'config', 'server'],
   move: ['store', 'query'],
@@ -57,6 +58,7 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
     'move',
     'licences',
     'mcp',
+    'replication',
   ],
 }
 
@@ -162,6 +164,8 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   'server/src/mcp': ['mcp.ts', 'skill.ts'],
   'server/src/move': ['move.ts'],
   'server/src/query': ['index.ts', 'codecs.ts', 'storage.ts', 'file-schema.ts'],
+  // For the server, and for commands.
+  'server/src/replication': ['replication.ts', 'restoring.ts'],
   'server/src/scim': ['routes.ts'],
   'server/src/step-up': ['step-up.ts'],
   // What a custom controller is made of, and which one's code runs.
@@ -312,6 +316,19 @@ const PORTS: Readonly<Record<string, readonly string[]>> = {
     'store/database/servers/one-connection.ts',
     'store/keys/master-key.ts',
   ],
+  replication: [
+    'child-process/end-with-server.ts',
+    'child-process/priority.ts',
+    'child-process/program.ts',
+    'store/audit/audit.ts',
+    'store/audit/verify.ts',
+    'store/backup/restore.ts',
+    'store/cluster/nodes.ts',
+    'store/database/data-folder.ts',
+    'store/database/database.ts',
+    'store/database/migration-plan.ts',
+    'store/database/migrations.ts',
+  ],
   scim: [
     'accounts/account-fault.ts',
     'accounts/accounts.ts',
@@ -357,7 +374,7 @@ const USED_IN: Readonly<Record<string, readonly string[]>> = {
   '@nats-io/transport-node': ['feeds/nats'],
   '@node-rs/argon2': ['store/accounts'],
   '@simplewebauthn/server': ['identity/factors'],
-  'better-sqlite3': ['store', 'query', 'feeds/sqlite', 'wire/catalogue', 'move', 'cli', 'child-process'],
+  'better-sqlite3': ['store', 'query', 'feeds/sqlite', 'wire/catalogue', 'move', 'cli', 'child-process', 'replication'],
   hyparquet: ['query'],
   'hyparquet-writer': ['query'],
   'lean-qr': ['identity/pages'],

@@ -29,6 +29,8 @@ const SERVERS = {
   'query-process-main': 'server/src/query/engines/sqlite/processes/query-process-main.ts',
   'catalogue-process-main': 'server/src/wire/catalogue/process/catalogue-process-main.ts',
   'writer-thread': 'server/src/feeds/sqlite/writer-thread.ts',
+  'replicator-main': 'server/src/replication/replicator-main.ts',
+  'task-main': 'server/src/replication/task-main.ts',
 }
 /** The names of the files that a build has written. */
 const FILES_FILE = join(dist, 'files.json')

@@ -118,6 +118,9 @@ const STEPS: readonly { args: string; stdin?: string; status?: number; keep?: Re
   { args: 'settings list' },
   { args: 'nodes list' },
   { args: 'backups list' },
+  { args: 'backups status' },
+  { args: 'backups take', status: 1 },
+  { args: 'backups verify', status: 1 },
   { args: 'config export' },
   { args: 'role remove trader --yes' },
   { args: 'user remove alice --yes' },
@@ -148,7 +151,7 @@ test('every administration command prints JSON with --json', async () => {
   const named = new Set(STEPS.map(({ args }) => args.split(' ').slice(0, 2).join(' ')))
   const groups = /^(user|role|client|scope|scim|feed|controller|keys|session|queries|audit|settings|nodes|backups) /
   const untried = COMMANDS.map(({ name }) => name).filter((name) => groups.test(name) && !named.has(name))
-  assert.deepEqual(untried.sort(), ['audit export', 'audit follow', 'user add'])
+  assert.deepEqual(untried.sort(), ['audit export', 'audit follow', 'backups key', 'user add'])
 })
 
 test('without --json the output is a table', async () => {

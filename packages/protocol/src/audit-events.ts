@@ -252,6 +252,13 @@ export const AUDIT_EVENTS = {
   'declaration.applied': change('A declarative file was reconciled.', 'created', 'changed', 'deleted'),
   'backup.taken': event('A backup was written.', 'rows', 'bytes'),
   'backup.restored': change('The data was restored from a backup.', 'rows', 'taken'),
+  'backup.verified': event(
+    'What was sent to backup_url was restored beside the data, and checked.',
+    'moment',
+    'rows',
+    'bytes',
+  ),
+  'backup.interrupted': event('Changes are no longer kept for backup_url; `reason` says why.', 'reason'),
   'data.moved': change('The data was moved here from another database.', 'rows', 'source'),
   'audit.pruned': event(
     'Rows older than the retention period were removed; the chain continues from this hash.',

@@ -161,6 +161,11 @@ export const HTTP_ERRORS = {
     title: 'No mail is set up',
     advice: 'Set `mail_url` and `mail_from`, or pass links on yourself.',
   },
+  'admin.no_backup_url': {
+    status: 409,
+    title: 'Nothing is replicated',
+    advice: 'Set `backup_url` and `backup_key`.',
+  },
   'admin.mail_failed': {
     status: 502,
     title: 'The mail server did not take the mail',

@@ -173,3 +173,24 @@ export interface SettingInForce {
   /** What it does. */
   readonly description: string
 }
+
+/** What was sent to `backup_url`; times are in milliseconds. */
+export interface ReplicationState {
+  readonly at: number
+  readonly location: string
+  readonly generation: string | undefined
+  readonly moment: number | undefined
+  readonly lagMs: number
+  readonly spoolBytes: number
+  readonly base: { readonly at: number; readonly bytes: number } | undefined
+  readonly verified: { readonly at: number; readonly moment: number } | undefined
+  readonly error: string | undefined
+  readonly interruptedSince: number | undefined
+}
+
+export interface ReplicationAdministration {
+  /** Undefined before anything was replicated. */
+  status(): Promise<ReplicationState | undefined>
+  /** `take`: sends all pages again. `verify`: restores beside the data, and checks it. */
+  ask(request: 'take' | 'verify'): Promise<void>
+}

@@ -15,6 +15,7 @@ import type {
   ColumnSegments,
   FeedMessages,
   MailAdministration,
+  ReplicationAdministration,
   RetentionRounds,
   SettingInForce,
 } from './ports.ts'
@@ -92,6 +93,8 @@ export interface AdminEnv {
   readonly retention?: (() => Promise<RetentionRounds>) | undefined
   /** Undefined where no mail is set up. */
   readonly mail: MailAdministration | undefined
+  /** Undefined where `backup_url` is not set. */
+  readonly replication?: ReplicationAdministration | undefined
   /** Seals the secrets of providers. */
   readonly providerKey: Buffer
   /** Aborted when the server begins to stop. */

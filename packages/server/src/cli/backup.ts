@@ -13,6 +13,7 @@ import { type Database, openDatabase, openUnmigrated } from '../store/database/d
 import { schemaVersion } from '../store/database/migration-plan.ts'
 import { MIGRATIONS } from '../store/database/migrations.ts'
 import type { Arguments } from './args.ts'
+import { UsageError } from './errors.ts'
 import { loadSettings } from './settings.ts'
 
 export async function backup(args: Arguments): Promise<void> {
@@ -30,11 +31,18 @@ export async function backup(args: Arguments): Promise<void> {
 export async function restore(args: Arguments): Promise<void> {
   const { config } = await loadSettings(args)
   const [folder = ''] = args.positionals
+  if (/^(file|s3):\/\//.test(folder)) {
+    const { restoreFromUrl } = await import('./replicated.ts')
+    const restored = await restoreFromUrl(args, config, folder)
+    return restored && recordRestore(config, restored)
+  }
+  for (const option of ['--at', '--generation', '--list'] as const)
+    if (args.has(option)) throw new UsageError(`${option} needs the URL of a replicated backup: file:///… or s3://…`)
   const manifest = await restoreBackup(folder, dataLocation(config), {
     masterKey: config.masterKey,
     isUnsealed: args.has('--unsealed'),
   })
-  await recordRestore(config, manifest)
+  await recordRestore(config, { taken: manifest.taken, rows: sumRows(manifest) })
   report(args.has('--json'), 'Restored:', config.data, manifest)
 }
 
@@ -61,12 +69,15 @@ async function recordBackup(config: Config, manifest: Manifest): Promise<void> {
   }
 }
 
-async function recordRestore(config: Config, manifest: Manifest): Promise<void> {
+async function recordRestore(
+  config: Config,
+  details: { readonly taken: string; readonly rows: number },
+): Promise<void> {
   const database = await openDatabase({ dataFolder: config.data, url: config.databaseUrl })
   try {
     // Those of the server that was backed up: it may still run, on its own database.
     await database.db.deleteFrom('nodes').execute()
-    await record(database, { event: 'backup.restored', details: { taken: manifest.taken, rows: sumRows(manifest) } })
+    await record(database, { event: 'backup.restored', details })
   } finally {
     await database.close()
   }

@@ -90,18 +90,33 @@ The folder must not exist yet. The backup contains the keys of this installation
   },
   {
     name: 'restore',
-    positionals: ['FOLDER'],
+    positionals: ['BACKUP'],
     options: {
       '--unsealed': { help: 'restore even if the seal of the backup is missing or does not match' },
+      '--at': { value: 'TIME', help: 'of a replicated backup: as it was then, such as 2026-11-19T09:30:00Z' },
+      '--generation': { value: 'NAME', help: 'of a replicated backup: where several were written, this one' },
+      '--list': { help: 'of a replicated backup: only show from when to when it can be restored' },
       '--json': { help: 'print a summary as JSON' },
     },
     settings: true,
     summary: 'Restores a backup into an empty data folder and, if there is one, an empty database.',
     notes: `
 Nothing is ever overwritten. The backup must be as it was taken: its manifest is sealed with the master key of the
-server, which is in the backup unless GATEHOUSE_MASTER_KEY is set.`,
-    examples: ['restore /var/backups/gatehouse/monday --data /var/lib/gatehouse'],
+server, which is in the backup unless GATEHOUSE_MASTER_KEY is set. A replicated backup has a URL, that of backup_url, and
+is opened with GATEHOUSE_BACKUP_KEY.`,
+    examples: [
+      'restore /var/backups/gatehouse/monday --data /var/lib/gatehouse',
+      'restore file:///mnt/nas/gate --at 2026-11-19T09:30:00Z --data /var/lib/gatehouse',
+    ],
     load: async () => (await import('./backup.ts')).restore,
+  },
+  {
+    name: 'backups key',
+    summary: 'Prints a new key for the setting backup_key.',
+    notes: `
+Keep a copy of it elsewhere: what is sent to backup_url cannot be read without it.`,
+    examples: ['backups key'],
+    load: async () => (await import('./backup-key.ts')).printBackupKey,
   },
   {
     name: 'move',

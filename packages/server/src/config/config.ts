@@ -1,5 +1,6 @@
 /** The table of settings, from which flags, environment variables, names in files and the docs are derived. */
 import { AGENT_SETTINGS } from './agent-settings.ts'
+import { BACKUP_SETTINGS } from './backup-settings.ts'
 import { IDENTITY_SETTINGS } from './identity-settings.ts'
 import { MAIL_SETTINGS } from './mail-settings.ts'
 import { NODE_SETTINGS } from './node-settings.ts'
@@ -10,6 +11,7 @@ import { WIRE_SETTINGS } from './wire-settings.ts'
 /** The key determines the other names: `databaseUrl` is `GATEHOUSE_DATABASE_URL`, `--database-url`, and `database_url` in a file. */
 export const SETTINGS = {
   ...NODE_SETTINGS,
+  ...BACKUP_SETTINGS,
   ...IDENTITY_SETTINGS,
   ...MAIL_SETTINGS,
   ...QUERY_SETTINGS,

@@ -133,5 +133,13 @@ function check(config: Config): Config {
     throw new BadSetting('GATEHOUSE_MAIL_PASSWORD needs the user in GATEHOUSE_MAIL_URL: smtps://user@mail.example.com')
   if ((config.mailUrl?.user ?? '') !== '' && config.mailPassword === '')
     throw new BadSetting('GATEHOUSE_MAIL_PASSWORD must be set for the user in GATEHOUSE_MAIL_URL')
+  if (config.backupUrl !== '' && config.backupKey === undefined)
+    throw new BadSetting(
+      'GATEHOUSE_BACKUP_KEY must be set with GATEHOUSE_BACKUP_URL: 32 bytes in Base64, as from "openssl rand -base64 32"',
+    )
+  if (config.backupUrl !== '' && config.databaseUrl !== '')
+    throw new BadSetting(
+      'GATEHOUSE_BACKUP_URL is for the SQLite databases of the data folder: with GATEHOUSE_DATABASE_URL, use the continuous archiving of PostgreSQL instead',
+    )
   return config
 }

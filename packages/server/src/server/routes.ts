@@ -2,7 +2,7 @@
 
 import { VERSION } from 'gatehouse-protocol'
 import type { Accounts } from '../accounts/accounts.ts'
-import type { ClusterActivity, ColumnSegments, RetentionRounds } from '../admin/ports.ts'
+import type { ClusterActivity, ColumnSegments, ReplicationAdministration, RetentionRounds } from '../admin/ports.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { ConsoleOptions } from '../console/routes.ts'
 import type { TableChecks } from '../declarative/tables-port.ts'
@@ -55,6 +55,8 @@ export interface RouteParts {
   readonly columns: ColumnSegments | undefined
   /** Undefined where no query service runs. */
   readonly retention: (() => Promise<RetentionRounds>) | undefined
+  /** Undefined where nothing is replicated. */
+  readonly replication: ReplicationAdministration | undefined
   /** Undefined where no mail is set up. */
   readonly mail: Mail | undefined
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
@@ -327,6 +329,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     columns: parts.columns,
     retention: parts.retention,
     mail: parts.mail,
+    replication: parts.replication,
     definitions: async () => parts.tables && (await import('../declarative/export.ts')).readDefinitions(parts.tables),
     reload: async (section: string) => reloads.get(section)?.(),
     providerKey: masterKey.derive('providers'),

@@ -21,6 +21,7 @@ import { mcpParts } from './mcp.ts'
 import { proxyOptions, readTls } from './options.ts'
 import { lazyPages } from './pages.ts'
 import { readinessChecks, ServerState } from './readiness.ts'
+import { administerReplication, startReplicationIfSet, watchReplicationIfSet } from './replication.ts'
 import { routeGroups } from './routes.ts'
 import { type Front, type RunningServer, runServer } from './running.ts'
 import { openServices, runs, type Services } from './services.ts'
@@ -91,6 +92,9 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
       listenLater(wirePort, config, logger),
     ])
     announceStart(base, services, listener, cleanup)
+    // Workers have one process that replicates for them all. It stops when nothing is written any more.
+    const replication = worker === undefined ? await startReplicationIfSet(config, logger) : undefined
+    ports.add(() => replication?.stop())
     return runServer(running, front)
   } catch (error) {
     await cleanup.run()
@@ -141,6 +145,7 @@ async function finishStart(
   await cluster.registered
   await base.unlock()
   resources.database.limitStatements(STATEMENT_MS)
+  await watchReplicationIfSet(config, metrics)
   startBackgroundJobs(config, { resources, window, metrics, logger, worker }, cleanup)
 }
 
@@ -195,6 +200,7 @@ function answerRequests(
       tables: query?.tables,
       columns: query?.columns,
       retention: query && (() => query.retention()),
+      replication: administerReplication(config),
       query: query?.routes({
         trace: tracing,
         authenticate,

@@ -244,6 +244,13 @@ export const METRICS = {
   gatehouse_last_backup_timestamp_seconds: sharedGauge(
     'When the last backup in the audit log was taken, in Unix time; absent if there is none.',
   ),
+  gatehouse_backup_lag_seconds: sharedGauge(
+    'Age of the oldest change that is not stored at `backup_url`; 0 if everything is. Only if it is set.',
+  ),
+  gatehouse_backup_spool_bytes: sharedGauge('Bytes that wait in the data folder to be sent to `backup_url`.'),
+  gatehouse_backup_verified_timestamp_seconds: sharedGauge(
+    'When what was sent to `backup_url` was last restored and checked, in Unix time; absent before the first time.',
+  ),
   process_open_fds: processGauge('Open file descriptors of this process; on Linux only.'),
   process_max_fds: processGauge('Maximum of open file descriptors; on Linux only.'),
   process_cpu_seconds_total: counter('CPU time of this process.'),

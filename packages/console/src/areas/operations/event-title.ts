@@ -120,6 +120,8 @@ const TITLES: Readonly<Record<AuditEventName, string>> = {
   'key.retired': 'Signing key retired',
   'declaration.applied': 'Declarative file applied',
   'backup.taken': 'Backup taken',
+  'backup.verified': 'Replicated backup verified',
+  'backup.interrupted': 'Replicated backup interrupted',
   'backup.restored': 'Backup restored',
   'data.moved': 'Data moved from another database',
   'audit.pruned': 'Old audit rows removed',

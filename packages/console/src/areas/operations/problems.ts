@@ -11,6 +11,7 @@ const LATEST_LAG_MS = 200
 const LATEST_BUS_MS = 1000
 const LEAST_FREE = 0.1
 const LAST_DAYS_OF_CERTIFICATE = 14
+const MOST_BACKUP_LAG = 300
 
 export function findProblems(
   { items, silent }: Pick<FromNodes<NodeItem>, 'items' | 'silent'>,
@@ -39,6 +40,7 @@ function problemsInMetrics(scrape: Scrape): string[] {
   const lost = sumSeries(scrape, 'gatehouse_audit_lost_total') ?? 0
   const [free, size] = [sumSeries(scrape, 'gatehouse_disk_free_bytes'), sumSeries(scrape, 'gatehouse_disk_size_bytes')]
   const expiry = sumSeries(scrape, 'gatehouse_tls_certificate_expiry_seconds')
+  const behind = sumSeries(scrape, 'gatehouse_backup_lag_seconds') ?? 0
   return [
     ...(lost > 0
       ? [word(`${lost} events are missing from the audit log: the database was unavailable for too long.`)]
@@ -46,6 +48,7 @@ function problemsInMetrics(scrape: Scrape): string[] {
     ...(free !== undefined && size !== undefined && free < size * LEAST_FREE
       ? [`The disk is almost full: ${Math.round((free / size) * 100)} % is free. Writes fail when it is full.`]
       : []),
+    ...(behind > MOST_BACKUP_LAG ? ['The replicated backup is behind: see Backups.'] : []),
     ...(expiry !== undefined && expiry < LAST_DAYS_OF_CERTIFICATE * DAY
       ? [
           expiry <= 0

@@ -96,8 +96,20 @@ export interface SettingItem {
   readonly description?: string
 }
 
+/** What is sent to `backup_url`. Members without a value are absent. */
+export interface ReplicationReply {
+  readonly location?: string
+  readonly moment?: string
+  readonly lag_seconds?: number
+  readonly spool_bytes?: number
+  readonly base_at?: string
+  readonly verified_at?: string
+  readonly interrupted_since?: string
+  readonly error?: string
+}
+
 export interface BackupItem {
-  readonly kind: 'taken' | 'restored'
+  readonly kind: 'taken' | 'restored' | 'verified' | 'interrupted'
   readonly at: string
   readonly node: string
   readonly rows?: number

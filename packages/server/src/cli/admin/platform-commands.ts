@@ -221,12 +221,40 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
     ),
   },
   {
+    name: 'backups status',
+    summary: 'Shows how far the copy at backup_url is: the last moment in it, the lag, the last verified restore.',
+    examples: ['backups status'],
+    async run({ request }) {
+      const { replication } = asObject((await request('GET', '/admin/backups?limit=1')).body)
+      return { kind: 'object', body: replication ?? { error: 'Nothing is replicated: set backup_url' } }
+    },
+  },
+  {
+    name: 'backups take',
+    summary: 'Has all pages of the databases sent to backup_url again.',
+    examples: ['backups take'],
+    run: ask('take', 'All pages will be sent to backup_url again'),
+  },
+  {
+    name: 'backups verify',
+    summary: 'Has what was sent to backup_url restored beside the data, checked and removed again.',
+    examples: ['backups verify'],
+    run: ask('verify', 'The copy will be restored and checked; "gatehouse backups status" shows when it was'),
+  },
+  {
     name: 'settings list',
     summary: 'Shows the settings of the server, or without --server those of this command line.',
     examples: ['settings list --server https://gate.example.com'],
     run: list('/admin/settings', ['name', 'value', 'source']),
   },
 ]
+
+function ask(request: 'take' | 'verify', text: string): AdminCommand['run'] {
+  return async (call) => {
+    await call.request('POST', `/admin/backups/${request}`)
+    return { kind: 'text', text: `${text}.` }
+  }
+}
 
 /** Whether a node of the list is one of several workers of a machine. */
 function hasWorkers(body: unknown): boolean {

@@ -18,6 +18,7 @@ import { checkMail } from './mail.ts'
 import { checkOpenFiles } from './open-files.ts'
 import { checkProviders } from './providers.ts'
 import { readableFolder } from './readable-folder.ts'
+import { checkReplication } from './replication.ts'
 import { checkServers } from './servers.ts'
 import { checkSettings } from './settings.ts'
 
@@ -58,6 +59,7 @@ export async function examine(config: Config, now: () => number = Date.now): Pro
       checkUnused(config),
       ...(await checkServers(config)),
       ...(await checkMail(config)),
+      ...(await checkReplication(config, now())),
       ...stored.map((finding) => ({ ...finding, message: finding.message.replaceAll(readable.path, config.data) })),
     ])
   } finally {

@@ -2,6 +2,7 @@
 import { fileURLToPath } from 'node:url'
 import { VERSION } from 'gatehouse-protocol'
 import type { LoadedConfig } from '../../config/load.ts'
+import { startReplicationIfSet } from '../../server/replication.ts'
 import { longestStop } from '../../server/stop-times.ts'
 import { nodeName } from '../../store/cluster/nodes.ts'
 import { Supervisor } from '../../supervisor/supervisor.ts'
@@ -22,6 +23,8 @@ export async function serveWithWorkers(args: Arguments, settings: LoadedConfig):
   const signalled = stopSignal()
   logger.info({ version: VERSION, runtime: process.versions.node, workers }, 'starting')
   const starting = supervisor.start()
+  const replicating = starting.then(() => startReplicationIfSet(settings.config, logger))
+  replicating.catch(() => {})
   // A demonstration ends with its terminal, which sends this signal too.
   if (!demo)
     process.on('SIGHUP', () => starting.then(() => supervisor.reload(() => loadSettings(args))).catch(() => {}))
@@ -32,6 +35,7 @@ export async function serveWithWorkers(args: Arguments, settings: LoadedConfig):
     throw error
   }
   const isClean = await supervisor.stop()
+  await (await replicating.catch(() => undefined))?.stop()
   if (!isClean) logger.fatal('a worker could not stop cleanly')
   process.exit(isClean ? (process.exitCode ?? 0) : 1)
 }

@@ -26,8 +26,7 @@ export async function restoreBackup(
   const manifest = await readBackup(folder)
   if (!isUnsealed) checkSeal(manifest, findMasterKey(folder, masterKey), folder)
   refuseOtherEngine(manifest, location)
-  await refuseOccupied(location.dataFolder)
-  createFolder(location.dataFolder)
+  await openEmptyFolder(location.dataFolder)
   // The marker last: no server starts on a folder without it.
   const files = manifest.files
     .filter(({ name }) => name !== LAYOUT_FILE && !name.endsWith('.ndjson.gz'))
@@ -39,10 +38,8 @@ export async function restoreBackup(
       if (name === MARK && manifest.engine === 'postgres') await loadPostgres(location, folder)
       await copyFile(join(folder, name), join(location.dataFolder, name))
       await chmod(join(location.dataFolder, name), 0o600)
-      if (name.endsWith('.db') && checkSqlite(join(location.dataFolder, name)) !== rows)
+      if (name.endsWith('.db') && finishDatabase(location.dataFolder, name) !== rows)
         throw new BadBackup(`${name} does not have the ${rows} rows that the backup lists`)
-      if (name === 'feeds.db') beginEpochs(join(location.dataFolder, name))
-      if (name === 'identity.db') emptyMailQueue(join(location.dataFolder, name))
     }
   } catch (error) {
     for (const { name } of files) await rm(join(location.dataFolder, name), { force: true })
@@ -51,6 +48,21 @@ export async function restoreBackup(
     forget()
   }
   return manifest
+}
+
+/** Creates the folder if there is none. */
+export async function openEmptyFolder(dataFolder: string): Promise<void> {
+  await refuseOccupied(dataFolder)
+  createFolder(dataFolder)
+}
+
+/** Checks a database of the data folder, and takes out what must not come back. Returns the number of rows that it had. */
+export function finishDatabase(dataFolder: string, name: string): number {
+  const file = join(dataFolder, name)
+  const rows = checkSqlite(file)
+  if (name === 'feeds.db') beginEpochs(file)
+  if (name === 'identity.db') emptyMailQueue(file)
+  return rows
 }
 
 /** Messages after the backup are lost, and their numbers will be given again: positions from before must not be taken for later ones. */

@@ -1,0 +1,60 @@
+/** `gatehouse restore URL`: from what was replicated to `backup_url`. */
+
+import { parseBackupUrl } from '../config/backup-settings.ts'
+import type { Config } from '../config/config.ts'
+import { type ListedGeneration, listReplicated, restoreReplicated } from '../replication/restoring.ts'
+import type { Arguments } from './args.ts'
+import { CommandError, UsageError } from './errors.ts'
+import { printTable } from './output/table.ts'
+
+/** What the audit log is to say; undefined if nothing was restored. */
+export async function restoreFromUrl(
+  args: Arguments,
+  config: Config,
+  url: string,
+): Promise<{ readonly taken: string; readonly rows: number } | undefined> {
+  const backup = { url: parseBackupUrl(url), key: requireKey(config) }
+  if (args.has('--list')) {
+    printGenerations(await listReplicated(backup), args.has('--json'))
+    return undefined
+  }
+  if (config.databaseUrl !== '')
+    throw new CommandError('This is a backup of SQLite databases: unset GATEHOUSE_DATABASE_URL to restore it')
+  const { generation, time, rows, bytes, segments } = await restoreReplicated(backup, {
+    dataFolder: config.data,
+    at: readTime(args.value('--at')),
+    generation: args.value('--generation'),
+  })
+  const taken = new Date(time).toISOString()
+  process.stdout.write(
+    args.has('--json')
+      ? `${JSON.stringify({ folder: config.data, engine: 'sqlite', taken, rows, bytes, generation, segments })}\n`
+      : `Restored: ${config.data} (${rows} rows, ${bytes} bytes, as of ${taken})\n`,
+  )
+  return { taken, rows }
+}
+
+function requireKey({ backupKey }: Config): Buffer {
+  if (backupKey !== undefined) return backupKey
+  throw new CommandError('Set GATEHOUSE_BACKUP_KEY to the key that the server had: nothing can be read without it')
+}
+
+function readTime(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  // A time without a zone would mean another moment on another machine.
+  const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : Number.NaN
+  if (!Number.isNaN(time)) return time
+  throw new UsageError(`--at takes a time with its zone, such as 2026-11-19T09:30:00Z, not "${text}"`)
+}
+
+function printGenerations(generations: readonly ListedGeneration[], isJson: boolean): void {
+  if (isJson) process.stdout.write(`${JSON.stringify(generations)}\n`)
+  else
+    printTable(
+      ['generation', 'host', 'from', 'to', 'bases'],
+      generations.map(({ generation, host, from, to = '', bases, error }) => [
+        ...[generation, host, from ?? (error === undefined ? 'no base yet' : 'not with this backup_key')],
+        ...[to, String(bases)],
+      ]),
+    )
+}

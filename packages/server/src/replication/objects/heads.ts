@@ -1,0 +1,57 @@
+/** The objects that describe others: the head of a generation, and the manifest of a base. */
+import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import { BadObject } from './seal.ts'
+
+/** The first object of a generation. */
+export interface GenerationHead {
+  readonly format: 1
+  readonly kind: 'generation'
+  readonly engine: 'sqlite'
+  readonly generation: string
+  /** A random name of the data folder: generations of several are not continuations of each other. */
+  readonly machine: string
+  readonly host: string
+  readonly began: number
+  /** The version of gatehouse. */
+  readonly version: string
+  /** Why it was begun. */
+  readonly reason: string
+}
+
+export interface BaseManifest {
+  readonly format: 1
+  readonly kind: 'base'
+  readonly version: string
+  readonly began: number
+  /** The base and the segments after this one make up the state at each moment since `until`. */
+  readonly from: { readonly number: number; readonly hash: string }
+  readonly until: { readonly number: number; readonly hash: string; readonly time: number }
+  readonly parts: readonly { readonly hash: string; readonly bytes: number }[]
+  /** The small files of the data folder, in Base64: the marker and the master key. */
+  readonly files: Readonly<Record<string, string>>
+}
+
+const MAX_BYTES = 64 * 1024 * 1024
+
+export function encodeHead(head: GenerationHead | BaseManifest): Buffer {
+  return zstdCompressSync(Buffer.from(JSON.stringify(head)), {
+    params: { [constants.ZSTD_c_compressionLevel]: 3 },
+  })
+}
+
+export function decodeGeneration(name: string, bytes: Buffer): GenerationHead {
+  const head = decode(bytes)
+  if (head.kind !== 'generation' || head.format !== 1) throw new BadObject(`${name} is not the head of a generation`)
+  return head
+}
+
+export function decodeManifest(name: string, bytes: Buffer): BaseManifest {
+  const head = decode(bytes)
+  if (head.kind !== 'base' || head.format !== 1) throw new BadObject(`${name} is not the manifest of a base`)
+  return head
+}
+
+/** They are sealed: nobody else has written them. */
+function decode(bytes: Buffer): GenerationHead | BaseManifest {
+  return JSON.parse(zstdDecompressSync(bytes, { maxOutputLength: MAX_BYTES }).toString())
+}

@@ -1,0 +1,77 @@
+/** The names of objects, below the prefix of the target. */
+
+/** Sorts by the time when the generation began. */
+export function generationName(time: number, random: string): string {
+  return `${new Date(time).toISOString().replace(/\.\d+|[-:]/g, '')}-${random}`
+}
+
+export function isGenerationName(name: string): boolean {
+  return /^\d{8}T\d{6}Z-[\w-]{6,24}$/.test(name)
+}
+
+export function headName(generation: string): string {
+  return `${generation}/generation`
+}
+
+/** Levels: 0 as it was sent, 1 merged by minutes, 2 by hours. */
+export const LEVELS = [0, 1, 2] as const
+export type Level = (typeof LEVELS)[number]
+
+export interface SegmentName {
+  readonly level: Level
+  readonly first: number
+  readonly last: number
+}
+
+export function segmentFolder(generation: string, level: Level): string {
+  return `${generation}/segments/${level}/`
+}
+
+export function segmentName(generation: string, { level, first, last }: SegmentName): string {
+  const range = level === 0 ? digits(first) : `${digits(first)}-${digits(last)}`
+  return `${segmentFolder(generation, level)}${range}`
+}
+
+/** Undefined for what is not named as a segment. */
+export function parseSegmentName(level: Level, name: string): SegmentName | undefined {
+  const [, first, last = first] = (level === 0 ? /\/(\d{12})$/ : /\/(\d{12})-(\d{12})$/).exec(name) ?? []
+  if (first === undefined || last === undefined || Number(last) < Number(first) || Number(first) === 0) return undefined
+  return { level, first: Number(first), last: Number(last) }
+}
+
+export function basesFolder(generation: string): string {
+  return `${generation}/bases/`
+}
+
+export interface BaseName {
+  /** The number of the last segment before the base was begun. */
+  readonly from: number
+  /** When it was begun: one that was interrupted leaves parts behind. */
+  readonly began: number
+}
+
+export function manifestName(generation: string, base: BaseName): string {
+  return `${baseFolder(generation, base)}manifest`
+}
+
+export function partName(generation: string, base: BaseName, part: number): string {
+  return `${baseFolder(generation, base)}${String(part).padStart(8, '0')}`
+}
+
+/** Of a part, or a manifest. */
+export function parseBaseName(name: string): BaseName | undefined {
+  const [, from, began] = /\/bases\/(\d{12})-(\d{13})\/(?:manifest|\d{8})$/.exec(name) ?? []
+  return from === undefined || began === undefined ? undefined : { from: Number(from), began: Number(began) }
+}
+
+export function isManifest(name: string): boolean {
+  return name.endsWith('/manifest')
+}
+
+function baseFolder(generation: string, { from, began }: BaseName): string {
+  return `${basesFolder(generation)}${digits(from)}-${String(began).padStart(13, '0')}/`
+}
+
+function digits(number: number): string {
+  return String(number).padStart(12, '0')
+}
