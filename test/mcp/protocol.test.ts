@@ -41,6 +41,23 @@ test('tools/list is the same in both eras, at most 8 KiB, and says that tools re
   }
 })
 
+test('arguments that nest too deep or have too many values are refused before they are read', async () => {
+  const { body, headers } = client.envelope('tools/call', {
+    name: 'query',
+    arguments: { statement: 'SELECT 1', parameters: {} },
+  })
+  const send = (value: string) =>
+    client.post(JSON.stringify(body).replace('"parameters":{}', `"parameters":{"a":${value}}`), headers)
+  for (const [value, code] of [
+    ['['.repeat(100_000) + ']'.repeat(100_000), -32700],
+    [`[${'1,'.repeat(150_000)}1]`, -32600],
+    ['1'.repeat(2000), -32700],
+  ] as const) {
+    const { status, body } = await send(value)
+    assert.deepEqual([status, body.error.code], [400, code])
+  }
+})
+
 test('initialize answers the asked version or 2025-11-25; ping and notifications as before', async () => {
   for (const [asked, answered] of [
     ['2025-06-18', '2025-06-18'],

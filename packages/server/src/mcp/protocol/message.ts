@@ -1,6 +1,8 @@
 /** Reads one message of JSON-RPC 2.0, decides its era, and checks the headers of a modern one against its body. */
 import type { IncomingHttpHeaders } from 'node:http'
-import { parseJson } from '../../lib/exact-json.ts'
+import { Refusal } from 'gatehouse-protocol'
+import { isRawNumber } from '../../lib/exact-json.ts'
+import { readJson } from '../../query/index.ts'
 import { ProtocolError } from './errors.ts'
 import { isObject, type JsonObject } from './json.ts'
 
@@ -50,10 +52,20 @@ export function readMessage(body: Buffer, headers: IncomingHttpHeaders, onId: (i
 
 function parse(body: Buffer): unknown {
   try {
-    return parseJson(UTF8.decode(body))
+    return plainNumbers(readJson(UTF8.decode(body)))
   } catch (error) {
+    if (error instanceof Refusal && error.code !== 'Request.BadJson')
+      throw new ProtocolError('invalidRequest', error.message)
     throw new ProtocolError('parse', `The body is not JSON: ${error instanceof Error ? error.message : ''}`)
   }
+}
+
+/** Numbers of the protocol are short; values in the arguments of a tool keep their digits. */
+function plainNumbers(value: unknown, name = ''): unknown {
+  if (isRawNumber(value)) return Number(value.rawJSON)
+  if (name === 'arguments' || typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map((item) => plainNumbers(item))
+  return Object.fromEntries(Object.entries(value).map(([member, item]) => [member, plainNumbers(item, member)]))
 }
 
 function readId(value: JsonObject): MessageId | undefined {
