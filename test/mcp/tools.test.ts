@@ -32,9 +32,9 @@ onEveryEngine('tools of agents', (place) => {
   test('list_tables lists what the user may read, and no system tables', async () => {
     const text = await client.text('list_tables')
     assert.match(text, /^\d+ tables \(views among them\)\n/)
-    assert.match(text, /\ntrades: /)
+    assert.match(text, /\ntrades \(about 4000 rows\): /)
     assert.doesNotMatch(text, /cataloguetables/i)
-    assert.match(await client.text('list_tables', { search: 'TRADES' }), /\ntrades: /)
+    assert.match(await client.text('list_tables', { search: 'TRADES' }), /\ntrades \(/)
     assert.equal(await client.text('list_tables', { search: 'no such word' }), '0 tables (views among them)')
   })
 
@@ -155,7 +155,11 @@ onEveryEngine('tools of agents', (place) => {
     const column = await client.error('query', { statement: 'SELECT id,\n  prise FROM trades' })
     assert.match(column, /^IQL\.UnknownColumn: .*\n2 \| {3}prise FROM trades\n {6}\^\n/)
     assert.match(column, /\nHint: .*price/)
-    const works = /\nThis works: (.*)$/.exec(column)?.[1] ?? ''
+    const corrected = /\nCorrected: ([\s\S]*)$/.exec(column)?.[1] ?? ''
+    assert.equal(corrected, 'SELECT id,\n  price FROM trades')
+    assert.match(await client.text('query', { statement: corrected }), /^200 rows,/)
+    const other = await client.error('query', { statement: 'SELECT nothing_like_it FROM trades' })
+    const works = /\nThis works: (.*)$/.exec(other)?.[1] ?? ''
     assert.match(await client.text('query', { statement: works }), /^5 rows/)
     assert.match(await client.error('query', { statement: 'SELECT * FROM trade' }), /trades/)
     assert.match(await client.error('query', { statement: 'SELECT FROM' }), /\nExpected: /)

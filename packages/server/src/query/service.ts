@@ -261,6 +261,12 @@ export class QueryService {
     return this.#engine.watches
   }
 
+  /** About how many rows a table has; undefined for a view. Says nothing of rights. */
+  async estimateRows(name: string): Promise<number | undefined> {
+    const table = this.#catalogue.snapshot.table(name)
+    return table === undefined || table.isSystem ? undefined : this.#engine.sizes.estimate(table)
+  }
+
   /** Calls the listener when tables were defined, changed or dropped. Returns the function that ends that. */
   onCatalogueChange(listener: () => void): () => void {
     return this.#catalogue.onChange(listener)

@@ -5,7 +5,19 @@ import { escapeText, shortText } from './escape.ts'
 
 const MOST_EXPECTED = 20
 
-export function refusalText(refusal: Refusal, statement: string | undefined, example: string | undefined): string {
+export interface Lesson {
+  readonly hint?: string | undefined
+  /** The statement that failed, as it runs. */
+  readonly corrected?: string | undefined
+  /** Another one that runs, or a call. */
+  readonly example?: string | undefined
+}
+
+export function refusalText(
+  refusal: Refusal,
+  statement: string | undefined,
+  { hint: advice, corrected, example }: Lesson,
+): string {
   const { Position: position, Expected: expected, Hint: hint } = refusal.details.members ?? {}
   const lines = [`${refusal.code}: ${shortText(refusal.message, 1000)}`]
   if (statement !== undefined && isPosition(position)) lines.push(visible(caretPicture(statement, position)))
@@ -13,7 +25,10 @@ export function refusalText(refusal: Refusal, statement: string | undefined, exa
     const shown = expected.slice(0, MOST_EXPECTED).map((word) => shortText(String(word)))
     lines.push(`Expected: ${shown.join(', ')}${expected.length > shown.length ? ', …' : ''}`)
   }
-  if (typeof hint === 'string') lines.push(`Hint: ${shortText(hint, 600)}`)
+  const hints = [hint, advice].filter((text) => typeof text === 'string')
+  lines.push(...hints.map((text) => `Hint: ${shortText(text, 600)}`))
+  // Nothing in it has to be escaped, or there is none: it can be copied.
+  if (corrected !== undefined) lines.push(`Corrected: ${corrected}`)
   if (example !== undefined) lines.push(`This works: ${escapeText(example)}`)
   return lines.join('\n')
 }

@@ -14,6 +14,7 @@ export function listFeedsTool(feeds: () => FeedService | undefined): ToolDefinit
     name: 'list_feeds',
     title: 'List feeds',
     description: 'Lists the feeds that the user may read; with a feed its topics, those that begin with prefix.',
+    example: {},
     inputSchema: object([], {
       feed: { type: 'string', maxLength: 128 },
       prefix: { type: 'string', maxLength: 256 },
@@ -56,6 +57,7 @@ export function readFeedTool(feeds: () => FeedService | undefined): ToolDefiniti
     title: 'Read a feed',
     description:
       'The newest message of a topic of a feed, or with last the last ones, oldest first, as published. A pattern such as NYSE/* needs last.',
+    example: { feed: 'Ticker', topic: 'ACME' },
     inputSchema: object(['feed', 'topic'], {
       feed: { type: 'string', minLength: 1, maxLength: 128 },
       topic: { type: 'string', minLength: 1, maxLength: 256 },

@@ -8,6 +8,7 @@ export function iqlHelpTool(): ToolDefinition {
     name: 'iql_help',
     title: 'Help with IQL',
     description: 'Explains IQL, the query language, in short; with a topic, the chapters and functions that match.',
+    example: { topic: 'time_bucket' },
     inputSchema: object([], {
       topic: {
         type: 'string',

@@ -5,6 +5,7 @@ import type { Call } from '../protocol/features.ts'
 import { counted, shortText } from '../text/escape.ts'
 import { writeRows } from '../text/rows.ts'
 import { quoteName } from './names.ts'
+import { RowCounts } from './row-counts.ts'
 import { AFTER, object } from './schemas.ts'
 import type { ReadRows, Statements } from './statements.ts'
 import type { Outcome, ToolDefinition } from './tool-set.ts'
@@ -13,10 +14,13 @@ const LISTED = 100
 const SAMPLE = { rows: 3, bytes: 4096 }
 
 export function listTablesTool(query: QueryService): ToolDefinition {
+  const counts = new RowCounts(query)
   return {
     name: 'list_tables',
     title: 'List tables',
-    description: 'Lists the tables and views that the user may read, with their descriptions. Begin here.',
+    description:
+      'Lists the tables and views that the user may read, with about how many rows they have, and their descriptions. Begin here.',
+    example: {},
     inputSchema: object([], {
       search: { type: 'string', maxLength: 128, description: 'A word in the name or the description.' },
       after: AFTER,
@@ -33,8 +37,9 @@ export function listTablesTool(query: QueryService): ToolDefinition {
         for (const { name } of tables) {
           if (view.lookup(name) === undefined) continue
           const { description = '', view: isView } = requireDefinition(query, name)
-          const line = `${shortText(name)}${isView === undefined ? '' : ' (view)'}: ${shortText(description)}`
-          if (word === '' || `${name} ${description}`.toLowerCase().includes(word)) lines.push(line)
+          if (word !== '' && !`${name} ${description}`.toLowerCase().includes(word)) continue
+          const rows = isView === undefined ? await counts.describe(name) : ' (view)'
+          lines.push(`${shortText(name)}${rows}: ${shortText(description)}`)
         }
         isEnd = next === undefined
         after = next ?? ''
@@ -51,6 +56,7 @@ export function describeTableTool(query: QueryService, statements: Statements): 
     name: 'describe_table',
     title: 'Describe a table',
     description: 'Columns with their types, keys, indexes, row filter, how it can be live, and three rows of a table.',
+    example: { table: 'trades' },
     inputSchema: object(['table'], { table: { type: 'string', minLength: 1, maxLength: 256 } }),
     async run(args, call): Promise<Outcome> {
       const table = requireReadable(query, args.text('table') ?? '', call)

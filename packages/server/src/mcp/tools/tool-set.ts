@@ -1,8 +1,8 @@
 /** What tools share: a definition becomes a tool whose calls are checked, bounded, observed and recorded, and whose errors teach. */
 import { hash } from 'node:crypto'
-import { type Audit, type Principal, Refusal } from 'gatehouse-protocol'
+import { type Audit, Refusal } from 'gatehouse-protocol'
 import { outageRefusal } from '../../http/problem.ts'
-import { asKnown, type QueryService, viewFor } from '../../query/index.ts'
+import { asKnown, type QueryService } from '../../query/index.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { type Call, type Tool, type ToolResult, toolError, toolResult } from '../protocol/features.ts'
 import { InputRequired } from '../protocol/input.ts'
@@ -10,8 +10,8 @@ import type { JsonObject } from '../protocol/json.ts'
 import { escapeText } from '../text/escape.ts'
 import { refusalText } from '../text/refusal-text.ts'
 import { type Arguments, BadArguments, readArguments } from './arguments.ts'
-import { quoteName } from './names.ts'
 import type { RowBudget } from './row-budget.ts'
+import { teach } from './teach.ts'
 
 export type AuditedStatement = 'statement' | 'digest' | 'off'
 
@@ -38,6 +38,8 @@ export interface ToolDefinition {
   readonly title: string
   readonly description: string
   readonly inputSchema: JsonObject
+  /** Arguments of a call, which errors show. */
+  readonly example: JsonObject
   readonly run: (args: Arguments, call: Call) => Promise<Outcome>
 }
 
@@ -45,7 +47,7 @@ const READS = { readOnlyHint: true, openWorldHint: false }
 const MOST_RECORDED = 2_000
 
 export function makeTool(definition: ToolDefinition, env: ToolEnv): Tool {
-  const { run, ...shown } = definition
+  const { run, example, ...shown } = definition
   return {
     ...shown,
     annotations: READS,
@@ -62,7 +64,7 @@ export function makeTool(definition: ToolDefinition, env: ToolEnv): Tool {
         env.metrics.count('gatehouse_mcp_rows_total', {}, outcome.rows ?? 0)
         return toolResult(outcome.text, outcome.structured)
       } catch (error) {
-        return describeFailure(error, statement, call, env.query)
+        return describeFailure(error, statement, call, env.query, definition)
       } finally {
         const milliseconds = performance.now() - started
         env.metrics.observe('gatehouse_mcp_tool_seconds', { tool: definition.name }, milliseconds / 1000)
@@ -73,9 +75,16 @@ export function makeTool(definition: ToolDefinition, env: ToolEnv): Tool {
 }
 
 /** Faults of ours are not for the model: they are thrown. */
-function describeFailure(thrown: unknown, statement: string | undefined, call: Call, query: QueryService): ToolResult {
+function describeFailure(
+  thrown: unknown,
+  statement: string | undefined,
+  call: Call,
+  query: QueryService,
+  { name, example }: ToolDefinition,
+): ToolResult {
   if (thrown instanceof InputRequired) throw thrown
-  if (thrown instanceof BadArguments) return toolError(`Arguments: ${escapeText(thrown.message)}`)
+  if (thrown instanceof BadArguments)
+    return toolError(`Arguments: ${escapeText(thrown.message)}\nFor example: ${name} ${JSON.stringify(example)}`)
   const error = asKnown(thrown)
   const refusal = outageRefusal(error) ?? error
   if (!(refusal instanceof Refusal)) throw thrown
@@ -83,21 +92,7 @@ function describeFailure(thrown: unknown, statement: string | undefined, call: C
     return toolError(
       `${refusal.code}: ${escapeText(refusal.message)} Ask the person to disconnect this server and to connect it anew, which signs them in again.`,
     )
-  const example = refusal.code.startsWith('IQL.') ? findExample(call.principal, query) : undefined
-  return toolError(refusalText(refusal, statement, example))
-}
-
-/** A statement that runs for this caller: on the first table of others' names. */
-function findExample({ scopes }: Principal, query: QueryService): string {
-  const snapshot = query.catalogue
-  const view = viewFor(snapshot, scopes)
-  for (const name of view.tableNames()) {
-    const table = view.lookup(name)
-    if (table === undefined || table.isSystem) continue
-    const columns = table.columns.slice(0, 3).map((column) => quoteName(column.name))
-    return `SELECT ${columns.join(', ')} FROM ${quoteName(name)} LIMIT 5`
-  }
-  return 'SHOW TABLES'
+  return toolError(refusalText(refusal, statement, teach(refusal, statement, call, query)))
 }
 
 function record(

@@ -35,6 +35,7 @@ export function watchTool(env: WatchEnv): ToolDefinition {
     title: 'Watch a result or a feed',
     description:
       'Gives the result of a statement, or the state of a topic of a feed, with an id and a number for changes, which gives what has changed since. It ends an hour after its last use.',
+    example: { statement: 'SELECT * FROM trades WHERE id = 1' },
     inputSchema: object([], { statement: STATEMENT, parameters: PARAMETERS, feed: FEED, topic: TOPIC, format: FORMAT }),
     async run(args, call) {
       const watched = readWatched(args)
@@ -56,6 +57,7 @@ export function changesTool(env: WatchEnv): ToolDefinition {
     title: 'What has changed',
     description:
       'What has changed in a watch since a number, and the next number; a reset with the whole result if that is not known any more. With wait it waits for a change.',
+    example: { id: 'kDz3vX9Qpw1A', since: 1 },
     inputSchema: object(['id', 'since'], {
       id: { type: 'string', maxLength: 64 },
       since: { type: 'integer', minimum: 0, description: 'The number that the last call gave.' },

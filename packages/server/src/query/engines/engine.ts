@@ -25,6 +25,7 @@ import type {
 import type { KeeperLease } from './keeper-lease.ts'
 import type { LiveSource } from './live-source.ts'
 import type { RetentionRows } from './retention-rows.ts'
+import type { TableSizes } from './table-sizes.ts'
 import type { WatchRows } from './watch-rows.ts'
 
 export interface Engine {
@@ -51,6 +52,7 @@ export interface Engine {
   /** Saved queries and boards. */
   readonly documents: DocumentRows
   readonly watches: WatchRows
+  readonly sizes: TableSizes
   /** Who is the keeper. */
   readonly lease: KeeperLease
   readonly live: LiveSource

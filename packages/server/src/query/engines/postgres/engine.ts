@@ -21,6 +21,7 @@ import type { EngineOptions } from '../engine-options.ts'
 import { IdempotencyCleanup } from '../idempotency-cleanup.ts'
 import { KeeperLease } from '../keeper-lease.ts'
 import { RetentionRows } from '../retention-rows.ts'
+import { TableSizes } from '../table-sizes.ts'
 import { WatchRows } from '../watch-rows.ts'
 import { writeBulk } from './bulk.ts'
 import { change, readCatalogue } from './catalogue.ts'
@@ -36,6 +37,7 @@ import { streamRows } from './read.ts'
 import { rowDecoder, toPostgres } from './representation.ts'
 import { RETENTION_SQL } from './retention/retention-sql.ts'
 import { auditRowsFrom, serviceStore } from './service-store.ts'
+import { tableSize } from './table-size.ts'
 import { isOneStatement, write } from './write.ts'
 
 export async function openPostgresEngine(options: EngineOptions): Promise<Engine> {
@@ -49,6 +51,7 @@ class PostgresEngine implements Engine {
   readonly auditCopy: AuditCopy
   readonly documents: DocumentRows
   readonly watches: WatchRows
+  readonly sizes: TableSizes
   readonly responses: IdempotencyCleanup
   readonly lease: KeeperLease
   readonly live: PostgresLiveSource
@@ -67,6 +70,7 @@ class PostgresEngine implements Engine {
     this.auditCopy = new AuditCopy(store, auditRowsFrom)
     this.documents = new DocumentRows(store)
     this.watches = new WatchRows(store)
+    this.sizes = new TableSizes(store, tableSize)
     this.lease = new KeeperLease(store)
     this.live = new PostgresLiveSource({ signal: this.#signal, owner, acquire, limits: log, history: servers.history })
     this.retention = new RetentionRows(store, RETENTION_SQL, (tables) => this.live.committed(tables))

@@ -25,6 +25,7 @@ import type { EngineOptions } from '../engine-options.ts'
 import { IdempotencyCleanup } from '../idempotency-cleanup.ts'
 import { KeeperLease } from '../keeper-lease.ts'
 import { RetentionRows } from '../retention-rows.ts'
+import { TableSizes } from '../table-sizes.ts'
 import { WatchRows } from '../watch-rows.ts'
 import { readCatalogue } from './catalogue.ts'
 import { Compaction } from './columns/compaction.ts'
@@ -38,6 +39,7 @@ import { readHorizon } from './retention/retention-changes.ts'
 import { RETENTION_SQL } from './retention/retention-sql.ts'
 import { auditRowsFrom, serviceStore, tryWrite } from './service-store.ts'
 import { SpoolTable } from './spool/spool-table.ts'
+import { tableSize } from './table-size.ts'
 import { findResponse } from './write/idempotency-keys.ts'
 import { change, writeApart, writeBulk, writeShort } from './write-dispatch.ts'
 
@@ -52,6 +54,7 @@ class SqliteEngine implements Engine {
   readonly auditCopy: AuditCopy
   readonly documents: DocumentRows
   readonly watches: WatchRows
+  readonly sizes: TableSizes
   readonly responses: IdempotencyCleanup
   readonly lease: KeeperLease
   readonly live: SqliteLiveSource
@@ -67,6 +70,7 @@ class SqliteEngine implements Engine {
     this.auditCopy = new AuditCopy(store, auditRowsFrom)
     this.documents = new DocumentRows(store)
     this.watches = new WatchRows(store)
+    this.sizes = new TableSizes(store, tableSize)
     this.lease = new KeeperLease(store, (name) => !isRunning(name))
     this.live = new SqliteLiveSource({ ...open, statements: open.readingStatements, limits: log, shared })
     this.retention = new RetentionRows(store, RETENTION_SQL, (tables) => this.live.committed(tables))
