@@ -257,7 +257,7 @@ export const HTTP_ERRORS = {
     status: 403,
     title: 'A licence is needed',
     advice:
-      '`Products` names what has it, `Reason` says what is missing: an entitlement (`none`, `not_yet`, `expired`), the acceptance of the `agreement`, or the product is `disabled`. See [licences](licences.md).',
+      '`Products` names what has it, `Reason` says what is missing: an entitlement (`none`, `not_yet`, `expired`), the acceptance of the `agreement`; the product is `disabled`; or no product names this part (`uncovered`). See [licences](licences.md).',
   },
   'Licence.Places': {
     status: 403,

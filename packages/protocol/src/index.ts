@@ -45,6 +45,7 @@ export {
 export type { GateEvent } from './gate-event.ts'
 export { HTTP_ERRORS, type HttpError } from './http-errors.ts'
 export { JsonText } from './json-text.ts'
+export { licenceContext } from './licence-context.ts'
 export { LONGEST_NAME, NAME } from './names.ts'
 export { nearest } from './nearest-word.ts'
 export type { Actor, AncestorToken, Authenticate, Principal } from './principal.ts'

@@ -13,11 +13,13 @@ import type { FeedEngine } from './engine.ts'
 import type { Feed } from './feed.ts'
 import { FeedEndpoints, type FeedRoutesEnv } from './http/endpoints.ts'
 import type { NatsPlace } from './nats/nats.ts'
-import { type FeedLimits, FeedService } from './service.ts'
+import { type FeedLimits, FeedService, type FeedServiceOptions } from './service.ts'
 import type { SharedFeeds } from './sqlite/engine.ts'
 
 export type { NewMessage, StoredMessage } from './engine.ts'
-export { type Feed, MAX_DEPTH, topicChoice } from './feed.ts'
+export { type Feed, MAX_DEPTH, type TopicChoice, topicChoice } from './feed.ts'
+export type { FeedView } from './feed-view.ts'
+export type { FeedLicences } from './licences.ts'
 export type { FeedMessage } from './message.ts'
 export { refuse } from './refusals.ts'
 export { mayRead, mayWrite } from './rights.ts'
@@ -36,6 +38,7 @@ export interface FeedsOptions {
   readonly bus: FeedRoutesEnv['bus']
   readonly authenticate: Authenticate
   readonly stepUp: StepUp
+  readonly licences: FeedServiceOptions['licences']
   readonly clock: Clock
   readonly logger: Logger
   readonly metrics: Metrics
@@ -67,7 +70,7 @@ const RELOAD = { firstMs: 200, longestMs: 5_000 }
 const COUNT_MS = 10_000
 
 export function openFeeds(options: FeedsOptions): Feeds {
-  const { definitions, bus, authenticate, stepUp, clock, logger, metrics, onChanged } = options
+  const { definitions, bus, authenticate, stepUp, licences, clock, logger, metrics, onChanged } = options
   let { limits } = options
   const onError = exceptOutages((error) => logger.error({ err: error }, 'feeds error'))
   const service = new FeedService({
@@ -78,6 +81,7 @@ export function openFeeds(options: FeedsOptions): Feeds {
     clock,
     limits,
     stepUp,
+    licences,
     metrics,
     onError,
     onChanged,

@@ -9,7 +9,7 @@ import type { FeedMessage } from './message.ts'
 import { Positions } from './position.ts'
 import { refuse } from './refusals.ts'
 import { mayRead } from './rights.ts'
-import { FeedSubscription, type Start, type SubscribedFeed } from './subscription.ts'
+import { FeedSubscription, type Start, type SubscribedFeed, type SubscriptionOwner } from './subscription.ts'
 
 export interface SubscribeOptions {
   readonly start: Start
@@ -53,6 +53,7 @@ export class LiveFeed implements Follower {
   /** Each needs a digest. */
   readonly #positions = new LruMap<Positions>(CACHED_POSITIONS)
   #isClosed = false
+  readonly #owners = new Map<FeedSubscription, SubscriptionOwner>()
 
   constructor(definition: Feed, store: FeedStore, { onError, stepUp }: LiveFeedEnv) {
     this.#definition = definition
@@ -70,6 +71,11 @@ export class LiveFeed implements Follower {
       (sum, group) => sum + group.subscriptions.size,
       0,
     )
+  }
+
+  /** A product covers it, which none has covered before. */
+  cover(): void {
+    for (const subscriber of new Set(this.#owners.values())) subscriber.cover()
   }
 
   /** Subscribers who may not read it any more lose their subscriptions. */
@@ -108,10 +114,12 @@ export class LiveFeed implements Follower {
     options: SubscribeOptions,
     principal: Principal,
     sink: UrgentSink<FeedMessage>,
+    owner: SubscriptionOwner,
   ): Promise<FeedSubscription> {
     const group = this.#findOrAddGroup(key, choice)
     const subscription = new FeedSubscription(key, choice, options, group.seen, principal, sink)
     group.subscriptions.add(subscription)
+    this.#owners.set(subscription, owner)
     try {
       this.#following ??= this.store.follow(this)
       await this.#following.wantedMore()
@@ -256,6 +264,7 @@ export class LiveFeed implements Follower {
   }
 
   #remove(subscription: FeedSubscription): void {
+    this.#owners.delete(subscription)
     const { choice } = subscription
     const [groups, name] =
       choice.kind === 'topic' ? ([this.#topics, choice.topic] as const) : ([this.#prefixes, choice.prefix] as const)

@@ -10,13 +10,16 @@ import {
 import type { StepUp, StepUpRequest } from '../step-up/step-up.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { FeedEngine, NewMessage, PublishOnce } from './engine.ts'
-import { type DroppedFeed, type Feed, isStored, topicChoice, topicFault } from './feed.ts'
+import { type DroppedFeed, type Feed, isStored, type TopicChoice, topicChoice, topicFault } from './feed.ts'
+import { FeedView } from './feed-view.ts'
+import type { FeedLicences, FeedWay } from './licences.ts'
 import { type PublisherLimits, PublishRates } from './limits.ts'
 import { LiveFeed } from './live-feed.ts'
 import type { FeedMessage } from './message.ts'
 import { refuse, refuseForNow } from './refusals.ts'
 import { mayRead, mayWrite, missingRight } from './rights.ts'
-import type { FeedSubscription, Start } from './subscription.ts'
+import { Subscriber } from './subscriber.ts'
+import type { Start } from './subscription.ts'
 
 export interface FeedLimits extends PublisherLimits {
   /** The `Data` of all messages that all feeds keep. */
@@ -25,6 +28,11 @@ export interface FeedLimits extends PublisherLimits {
 
 /** Where a request came from, for the audit log. */
 export type RequestOrigin = Omit<StepUpRequest, 'resource'>
+
+export interface SubscribeOrigin extends RequestOrigin {
+  /** On a stream, if it is not said. */
+  readonly way?: FeedWay
+}
 
 export interface FeedServiceOptions {
   readonly definitions: () => Promise<readonly Feed[]>
@@ -37,6 +45,8 @@ export interface FeedServiceOptions {
   readonly monotonic?: MonotonicClock
   readonly limits: FeedLimits
   readonly stepUp: StepUp
+  /** Undefined where there are none. */
+  readonly licences?: FeedLicences | undefined
   readonly metrics: Metrics
   readonly onError: (error: unknown) => void
   /** Called when feeds were added, changed or removed. */
@@ -97,8 +107,30 @@ export class FeedService {
     return feed
   }
 
+  /** What the caller may read of these topics. It is to be closed. */
+  async openView(name: string, choice: TopicChoice, principal: Principal, from: RequestOrigin = {}): Promise<FeedView> {
+    const feed = this.#findToRead(name, principal, from)
+    const { licences } = this.#options
+    if (!licences?.covers(name)) return new FeedView(feed, undefined)
+    const request = { feed: name, choice, principal, address: from.address ?? '', way: 'query' } as const
+    const use = await licences.open({ ...request, onChange() {} })
+    if (use.refusal === undefined) return new FeedView(feed, use)
+    use.close()
+    throw use.refusal
+  }
+
+  /** The definition of a feed that the caller may read, if its sign-in is strong enough. */
+  definitionToRead(name: string, principal: Principal, from: RequestOrigin = {}): Feed {
+    return this.#findToRead(name, principal, from).definition
+  }
+
+  /** Products cover other feeds now. */
+  licencesChanged(): void {
+    for (const [name, feed] of this.#feeds) if (this.#options.licences?.covers(name)) feed.cover()
+  }
+
   /** As above, for callers who may read the feed and whose sign-in is strong enough. */
-  findToRead(name: string, principal: Principal, from: RequestOrigin = {}): LiveFeed {
+  #findToRead(name: string, principal: Principal, from: RequestOrigin = {}): LiveFeed {
     const feed = this.find(name, principal)
     if (!mayRead(feed.definition, principal)) throw missingRight(feed.definition.read)
     const { stepUp } = feed.definition
@@ -154,14 +186,14 @@ export class FeedService {
     return feed.append(messages, once, principal.subject)
   }
 
-  subscribe(
+  async subscribe(
     name: string,
     { topic, maxRate, resume, last }: SubscribeRequest,
     principal: Principal,
     sink: UrgentSink<FeedMessage>,
-    from: RequestOrigin = {},
-  ): Promise<FeedSubscription> {
-    const feed = this.findToRead(name, principal, from)
+    from: SubscribeOrigin = {},
+  ): Promise<Subscriber> {
+    const feed = this.#findToRead(name, principal, from)
     const { definition } = feed
     const choice = topicChoice(topic)
     if (choice === undefined)
@@ -172,8 +204,15 @@ export class FeedService {
       if (resume !== undefined) throw refuse('feed.no_history', `The feed ${name} has no history to resume from`)
       if ((last ?? 0) > 0) throw refuse('feed.no_last', `The feed ${name} has no history, and so no last messages`)
     }
-    const start = chooseStart(feed, topic, resume, last)
-    return feed.subscribe(topic, choice, { start, maxRate }, principal, sink)
+    const { licences, onError } = this.#options
+    const { address = '', way = 'stream' } = from
+    const start = (source: LiveFeed): Start => chooseStart(source, topic, resume, last)
+    const subscriber = new Subscriber(
+      { key: topic, choice, principal, sink, maxRate, address, way, start },
+      { feed, licences, onError },
+    )
+    await subscriber.open()
+    return subscriber
   }
 
   /**

@@ -21,6 +21,8 @@ export type Start =
   | { readonly kind: 'now' }
   /** With the newest message of each topic. */
   | { readonly kind: 'state' }
+  /** After message `seq`, for a subscriber that has seen it and is told of no gap. */
+  | { readonly kind: 'after'; readonly seq: number }
   | { readonly kind: 'last'; readonly count: number }
   /** After message `seq`; undefined if it cannot be found. */
   | { readonly kind: 'resume'; readonly seq: number | undefined }
@@ -43,6 +45,12 @@ export interface SubscribedFeed {
   requireStepUp(principal: Principal, need: StepUpNeed): void
   onFault(error: unknown): void
   remove(subscription: FeedSubscription): void
+}
+
+/** Who has it: a subscriber has one for each delay. */
+export interface SubscriptionOwner {
+  /** A product covers the feed, which none has covered before. */
+  cover(): void
 }
 
 const PAGE_MESSAGES = 256
@@ -90,6 +98,11 @@ export class FeedSubscription implements RunningSubscription {
         isReady: () => this.#state === 'live' && sink.maySend,
         tooMany: (before) => this.#readFrom(before),
       })
+  }
+
+  /** Everything up to this number was sent, or is not wanted; undefined before it has begun. */
+  get sent(): number | undefined {
+    return this.#state === 'waiting' || !this.#feed.isStored ? undefined : this.#sent
   }
 
   /** The sink may send: for the first time, or again. */
@@ -183,6 +196,11 @@ export class FeedSubscription implements RunningSubscription {
     if (kind === 'now') {
       this.#state = 'live'
       this.#sent = this.#feed.through
+      return
+    }
+    if (this.#start.kind === 'after') {
+      this.#sent = this.#start.seq
+      this.#readFrom(this.#sent)
       return
     }
     this.#state = 'reading'

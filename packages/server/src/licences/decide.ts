@@ -54,6 +54,14 @@ export function decide(facts: Facts): Decision {
   return { access, reason: level, kind, until }
 }
 
+/** When a period begins or ends, or the grace of an agreement: until then the decision stays. */
+export function nextChange(facts: Facts): number {
+  const { agreement, acceptances, now } = facts
+  const bounds = collect(facts).flatMap(({ from = -Infinity, until = Infinity }) => [from, until])
+  if (agreement !== undefined) bounds.push(acceptedUntil(agreement, acceptances))
+  return Math.min(Infinity, ...bounds.filter((bound) => bound > now))
+}
+
 interface Entry {
   readonly level: (typeof LEVELS)[number]
   readonly access: Access

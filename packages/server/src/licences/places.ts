@@ -13,6 +13,7 @@ import { createPlaces, lockPlaces, type Place, type Places } from '../store/lice
 import type { Product } from '../store/licences/products.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { isAtLeast } from './decide.ts'
+import { licenceNeeded } from './refusals.ts'
 import { type Licences, type Standing, type SubjectFacts, statusName } from './service.ts'
 
 export interface PlacesEnv {
@@ -35,7 +36,11 @@ export interface PlaceRequest {
   readonly seconds: number
   /** The client through which it is used. */
   readonly client: string
+  readonly way: Way
 }
+
+/** How a product is used, as the audit log has it. `handler`: through another program, which says so. */
+export type Way = 'handler' | 'stream' | 'events' | 'query'
 
 export interface TakenPlace {
   readonly session: string
@@ -51,7 +56,7 @@ const MOST_CHECKED = 100_000
 
 type EndReason = 'idle' | 'changed' | 'displaced' | 'stopped'
 
-export type HandlerPlaces = ReturnType<typeof openPlaces>
+export type UsedPlaces = ReturnType<typeof openPlaces>
 
 export function openPlaces(env: PlacesEnv) {
   const { licences, database, bus, clock, metrics, onError } = env
@@ -86,6 +91,11 @@ export function openPlaces(env: PlacesEnv) {
       await inPlaces(facts, product, place, async ({ own, end, now }) => {
         if (own !== undefined) await end(own, now, 'stopped')
       })
+    },
+
+    /** The sessions that are held still, and until when; `displaced`: another place waits for their end. */
+    async renew(sessions: readonly string[], seconds: number) {
+      return createPlaces(database.db).renew(sessions, clock() + seconds * 1_000)
     },
 
     async close(): Promise<void> {
@@ -188,7 +198,7 @@ async function takeInside(
   standing: Standing | undefined,
   change: PlaceChange,
 ): Promise<TakenPlace | Refusal> {
-  const { facts, product, seconds, client } = request
+  const { facts, product, seconds, client, way } = request
   const { places, holder, place, own, now, end, record, firm } = change
   if (own?.displaced === 1) {
     await end(own, now, 'displaced')
@@ -200,7 +210,7 @@ async function takeInside(
   if (access instanceof Refusal) return access
   if (standing === undefined || access === 'none') {
     if (own !== undefined) await end(own, now, 'changed')
-    return needed(product, standing)
+    return licenceNeeded([product.name], standing?.decision.reason ?? 'none')
   }
   const { kind, until: entitledUntil = Infinity } = standing.decision
   const until = Math.min(now + seconds * 1_000, entitledUntil)
@@ -217,7 +227,7 @@ async function takeInside(
     event: 'licence.opened',
     ...{ actor: facts.subject.id, client, target: product.name },
     details: {
-      ...{ session, access, place, way: 'handler', status: statusName(facts.status), kind, count: product.count },
+      ...{ session, access, place, way, status: statusName(facts.status), kind, count: product.count },
       ...(firmName !== undefined && { firm: String(firmName) }),
     },
   })
@@ -242,13 +252,6 @@ async function chooseAccess(
   const text = `All places of ${name} are in use: ${simultaneous}`
   const headers = whenFull === 'displace' ? { headers: { 'retry-after': '1' } } : {}
   return new Refusal('Licence.Places', 403, text, { ...headers, members: { Products: [name], Limit: simultaneous } })
-}
-
-function needed({ name }: Product, standing: Standing | undefined): Refusal {
-  const reason = standing?.decision.reason ?? 'none'
-  return new Refusal('Licence.Needed', 403, `There is no access to ${name}: ${reason}`, {
-    members: { Products: [name], Reason: reason },
-  })
 }
 
 function holderName({ subject: { kind, id } }: SubjectFacts): string {

@@ -6,7 +6,7 @@ import type { Holder } from '../store/licences/entitlements.ts'
 import type { Acceptance, LicenceStatus, Trial } from '../store/licences/licences.ts'
 import type { Agreement, Product } from '../store/licences/products.ts'
 import type { Stores } from '../store/stores.ts'
-import { type Decision, decide } from './decide.ts'
+import { type Decision, decide, nextChange } from './decide.ts'
 
 export type Licences = ReturnType<typeof openLicences>
 
@@ -35,6 +35,8 @@ export interface Standing {
   readonly agreement: Agreement | undefined
   readonly decision: Decision
   readonly trial: Trial | undefined
+  /** Milliseconds: when the decision may be another one although nothing is changed; Infinity if never. */
+  readonly changesAt: number
 }
 
 /** What the report and decisions call it. */
@@ -100,7 +102,7 @@ export function openLicences({ stores: { licences, users, clients }, bus, clock 
         const trial = trials.find((each) => each.product === product.name)
         const { isDisabled } = subject
         const facts = { product, agreement, trial, acceptances, isDisabled, now, held: held.get(product.name) ?? [] }
-        return { product, agreement, trial, decision: decide(facts) }
+        return { product, agreement, trial, decision: decide(facts), changesAt: nextChange(facts) }
       })
     },
 

@@ -1,5 +1,5 @@
 /** What products cover: feeds, tables and controllers of this server, and resources of other programs. */
-import { CONTROLLER_NAME } from 'gatehouse-protocol'
+import { BUILT_IN_CONTROLLERS, CONTROLLER_NAME } from 'gatehouse-protocol'
 import type { XStatic } from 'typebox/schema'
 import { closed, either, flag, number, oneOf, shortList, text } from '../schema/builders.ts'
 import type { Fault } from '../schema/check-schema.ts'
@@ -84,13 +84,13 @@ type Kind = keyof typeof MEMBERS
 const KINDS: readonly Kind[] = ['feed', 'controller', 'table', 'resource']
 
 /** Not enforced by this version. */
-const MISSING: readonly Kind[] = ['feed', 'controller', 'table']
+const MISSING: readonly Kind[] = ['table']
 
-export function coverageFaults(covers: readonly DeclaredCoverage[]): Fault[] {
-  return covers.flatMap((coverage, index) => faultsOfOne(coverage, `covers[${index}]`))
+export function coverageFaults(covers: readonly DeclaredCoverage[], hasDelay: boolean): Fault[] {
+  return covers.flatMap((coverage, index) => faultsOfOne(coverage, `covers[${index}]`, hasDelay))
 }
 
-function faultsOfOne(coverage: DeclaredCoverage, path: string): Fault[] {
+function faultsOfOne(coverage: DeclaredCoverage, path: string, hasDelay: boolean): Fault[] {
   const named = KINDS.filter((kind) => coverage[kind] !== undefined)
   const [kind] = named
   if (kind === undefined || named.length > 1)
@@ -106,6 +106,10 @@ function faultsOfOne(coverage: DeclaredCoverage, path: string): Fault[] {
       faults.push({ path: `${path}.${member}`, text: `is no member of the coverage of a ${kind}` })
   if (MISSING.includes(kind))
     faults.push({ path: `${path}.${kind}`, text: `coverage of a ${kind} is not supported by this version` })
+  if (kind === 'feed' && hasDelay)
+    faults.push({ path: `${path}.feed`, text: 'a product with a delay cannot cover feeds in this version' })
+  if (coverage.controller !== undefined && BUILT_IN_CONTROLLERS.includes(coverage.controller))
+    faults.push({ path: `${path}.controller`, text: `${coverage.controller} is a built-in controller` })
   const { resource, topics, column, values, ids, actions } = coverage
   if (resource !== undefined && OWN_TYPES.includes(resource))
     faults.push({ path: `${path}.resource`, text: `"${resource}" is a type of this server: choose another` })

@@ -144,7 +144,7 @@ function productFaults(product: DeclaredProduct, { agreements }: Pick<Known, 'ag
   if (product.when_full !== undefined && product.simultaneous === undefined) fault('when_full', 'needs simultaneous')
   if (agreement !== undefined && agreements?.has(agreement) === false)
     fault('agreement', unknownName('agreement', agreement, agreements))
-  faults.push(...coverageFaults(covers))
+  faults.push(...coverageFaults(covers, delay !== undefined))
   return faults
 }
 

@@ -1,5 +1,12 @@
 /** Declared feeds as streaming controllers: `Publish` and `Sub` of every topic. */
-import { type JsonText, Refusal, type RunningSubscription, stepUpContext, type UrgentSink } from 'gatehouse-protocol'
+import {
+  type JsonText,
+  licenceContext,
+  Refusal,
+  type RunningSubscription,
+  stepUpContext,
+  type UrgentSink,
+} from 'gatehouse-protocol'
 import {
   type Feed,
   type FeedMessage,
@@ -173,6 +180,10 @@ function streamRefusal(error: unknown, feed: string): Refusal {
     case 'Auth.StepUp':
     case 'Auth.UserNeeded':
       return refuse('Authority', stepUpContext(error))
+    case 'Licence.Needed':
+    case 'Licence.Places':
+    case 'Licence.Displaced':
+      return refuse('Authority', licenceContext(error))
     case 'feed.unknown':
       return refuse('Controller', feed)
     case 'feed.bad_topic':

@@ -7,12 +7,18 @@ import type { Caller } from '../streaming/topics/controller.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Base } from './base.ts'
 import { feedControllers } from './feed-controllers.ts'
+import type { Coverage } from './licensing.ts'
 import { feedLimits } from './options.ts'
 
-export function openFeedsOnStreams(
-  base: Base,
-  { identity, metrics, gateway, stepUp }: { identity: Identity; metrics: Metrics; gateway: Gateway; stepUp: StepUp },
-): Feeds {
+interface FeedParts {
+  readonly identity: Identity
+  readonly metrics: Metrics
+  readonly gateway: Gateway
+  readonly stepUp: StepUp
+  readonly coverage: Coverage
+}
+
+export function openFeedsOnStreams(base: Base, { identity, metrics, gateway, stepUp, coverage }: FeedParts): Feeds {
   const { config, resources, bus, clock, logger } = base
   const patterns = new WeakMap<Caller, number>()
   const feeds: Feeds = openFeeds({
@@ -21,6 +27,7 @@ export function openFeedsOnStreams(
     bus,
     authenticate: identity.authenticate,
     stepUp,
+    licences: coverage.feeds,
     clock,
     logger,
     metrics,
@@ -32,6 +39,7 @@ export function openFeedsOnStreams(
         logger.warn({ feed }, 'a loaded controller has the name of a feed, which is not used on streams')
     },
   })
+  coverage.onChanged(() => feeds.service.licencesChanged())
   return feeds
 }
 

@@ -25,6 +25,7 @@ import type { StartParts } from '../site/start.ts'
 import { parseAttributeValues } from '../store/attributes/attribute-values.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import type { Coverage } from './licensing.ts'
 import { type McpParts, mcpRoutes } from './mcp.ts'
 import type { LazyPages } from './pages.ts'
 import type { Resources } from './resources.ts'
@@ -51,6 +52,7 @@ export interface RouteParts {
   readonly loadedControllers: readonly string[]
   /** Undefined where streaming does not run here. */
   readonly feeds: Feeds | undefined
+  readonly coverage: Pick<Coverage, 'reload'>
   /** Undefined where no query service with column segments runs. */
   readonly columns: ColumnSegments | undefined
   /** Undefined where no query service runs. */
@@ -310,6 +312,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     ['providers', identity.providers.load],
     ['agents', async () => identity.agents?.reload()],
     ['feeds', async () => parts.feeds?.service.reload()],
+    ['products', parts.coverage.reload],
   ])
   const env = {
     database,

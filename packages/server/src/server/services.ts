@@ -16,6 +16,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { Base } from './base.ts'
 import type { LocalFaults } from './faults.ts'
 import { openFeedsOnStreams } from './feeds.ts'
+import { type Coverage, openCoverage } from './licensing.ts'
 import { createLiveController } from './live-controller.ts'
 import { openMailIfSet, startMail } from './mail.ts'
 import { agentAccess, liveLimits, queryLimits, rateLimitOptions, streamSettings, tokenLifetimes } from './options.ts'
@@ -32,6 +33,8 @@ export interface Services {
   readonly feeds: Feeds | undefined
   /** Where mail is set up. */
   readonly mail: Mail | undefined
+  /** What products cover of feeds and controllers. */
+  readonly coverage: Coverage
   readonly metrics: Metrics
   /** The metrics of all workers, if there are several. */
   readonly renderMetrics: () => string | Promise<string>
@@ -60,13 +63,24 @@ export async function openServices(
   if (runs(config, 'identity')) endExpiredSessions(base, identity, cleanup)
   const mail = await openMailIfSet(config, base.issuer, resources, base.mailTemplates)
   if (mail !== undefined && runs(config, 'identity')) startMail(mail, base, metrics, cleanup)
+  const coverage = openCoverage({
+    resources,
+    bus,
+    clock,
+    metrics,
+    firm: config.licenceFirm,
+    onError: exceptOutages((error) => base.logger.error({ err: error }, 'licences error')),
+  })
+  cleanup.add(() => coverage.close())
   const streaming = runs(config, 'streaming')
-    ? await openStreamingService(base, { query, identity, metrics, rateLimits, stepUp })
+    ? await openStreamingService(base, { query, identity, metrics, rateLimits, stepUp, coverage })
     : undefined
-  const feeds = streaming && openFeedsOnStreams(base, { identity, metrics, gateway: streaming.gateway, stepUp })
+  if (streaming !== undefined) coverage.onChanged(() => streaming.gateway.licencesChanged())
+  const feeds =
+    streaming && openFeedsOnStreams(base, { identity, metrics, gateway: streaming.gateway, stepUp, coverage })
   cleanup.add(() => feeds?.close())
   cleanup.add(() => streaming?.close())
-  return { query, identity, streaming, feeds, mail, metrics, renderMetrics, window, rateLimits }
+  return { query, identity, streaming, feeds, mail, coverage, metrics, renderMetrics, window, rateLimits }
 }
 
 export function runs({ services }: Config, service: Config['services'][number]): boolean {
@@ -183,7 +197,8 @@ function openStreamingService(
     metrics,
     rateLimits,
     stepUp,
-  }: Pick<Services, 'query' | 'identity' | 'metrics' | 'rateLimits'> & { readonly stepUp: StepUp },
+    coverage,
+  }: Pick<Services, 'query' | 'identity' | 'metrics' | 'rateLimits' | 'coverage'> & { readonly stepUp: StepUp },
 ): Promise<Streaming> {
   return openStreaming({
     authenticate: identity.authenticate,
@@ -197,6 +212,7 @@ function openStreamingService(
     metrics,
     controllers,
     stepUp,
+    licences: coverage.controllers,
     settings: streamSettings(config, issuer),
     queryController: query && createLiveController(query.live, audit),
     name: config.brandName,

@@ -129,11 +129,13 @@ function answerOtherNodes(
 /** Applies the declarative file; then the next node may start. */
 async function finishStart(
   base: Base,
-  { identity, query, streaming, feeds, mail, window, metrics }: Services,
+  { identity, query, streaming, feeds, mail, coverage, window, metrics }: Services,
   cleanup: Cleanup,
 ): Promise<void> {
   const { config, declared, resources, cluster, logger, worker } = base
   if (worker?.appliesFile !== false) await reconcileDeclared(declared, base, { query, mail }, cleanup)
+  // Before anything of a feed can be read.
+  await coverage.reload()
   await Promise.all([
     identity.apis.reload(),
     identity.agents?.reload(),
@@ -166,7 +168,7 @@ function answerRequests(
   { state, readiness, wire, settings }: Answering,
 ): Front {
   const { config, issuer, resources, bus, cluster, builtInClients, tracing, logger } = base
-  const { query, identity, streaming, feeds, mail, metrics, renderMetrics, rateLimits } = services
+  const { query, identity, streaming, feeds, mail, coverage, metrics, renderMetrics, rateLimits } = services
   const { authenticate, checkProof } = identity
   const activity = createClusterActivity(cluster)
   const basePath = new URL(issuer).pathname.replace(/\/$/, '')
@@ -214,6 +216,7 @@ function answerRequests(
       },
       loadedControllers: base.loadedControllers,
       feeds,
+      coverage,
       mail,
       stopping: state.stopping,
       onError: (error, text) => logger.error({ err: error }, text),

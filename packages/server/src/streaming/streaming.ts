@@ -16,6 +16,7 @@ import type { Controller } from './topics/controller.ts'
 
 export { type StartedControllers, startControllers } from './controllers/start.ts'
 export type { Gateway } from './gateway/gateway.ts'
+export type { StreamLicences } from './licences.ts'
 export { asJson, dataText } from './topics/data-text.ts'
 
 export interface StreamingOptions extends Omit<GatewayOptions, 'server' | 'settings'> {

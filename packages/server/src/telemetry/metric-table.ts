@@ -80,7 +80,7 @@ export const METRICS = {
     'outcome',
   ),
   gatehouse_licence_refused_total: counter(
-    'Places of products that were refused, by product and error code.',
+    'Uses and places of products that were refused, by product and error code.',
     'product',
     'reason',
   ),

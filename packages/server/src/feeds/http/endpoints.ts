@@ -19,7 +19,8 @@ import { isText, targetPath } from '../../http/request/request-head.ts'
 import type { BodyRule, Route, RouteGroup } from '../../http/route.ts'
 import { afterTurns } from '../../lib/turns.ts'
 import type { PublishOnce, StoredMessage } from '../engine.ts'
-import { type Feed, topicChoice, topicFault } from '../feed.ts'
+import { type Feed, type TopicChoice, topicChoice, topicFault } from '../feed.ts'
+import type { FeedView } from '../feed-view.ts'
 import type { LiveFeed } from '../live-feed.ts'
 import type { FeedMessage } from '../message.ts'
 import { refuse, refuseForNow } from '../refusals.ts'
@@ -135,10 +136,11 @@ export class FeedEndpoints {
 
   /** GET /feeds/{feed}: its topics. */
   async #topics(context: Context): Promise<void> {
-    const feed = this.#findToRead(context)
     const limit = integer(context, 'limit', 1, 1_000) ?? 100
     const prefix = single(context, 'prefix') ?? ''
-    const topics = await feed.store.listTopics({ prefix, after: single(context, 'after'), limit: limit + 1 })
+    const after = single(context, 'after')
+    const feed = await this.#openView(context, { kind: 'prefix', prefix })
+    const topics = await feed.listTopics({ prefix, after, limit: limit + 1 }).finally(() => feed.close())
     const items = topics.slice(0, limit).map(({ topic, time, messages }) => ({
       Topic: topic,
       Time: new Date(time).toISOString(),
@@ -148,8 +150,12 @@ export class FeedEndpoints {
     context.json({ ...describe(feed.definition, context.principal), items, ...(next === undefined ? {} : { next }) })
   }
 
-  #findToRead(context: Context): LiveFeed {
-    return this.#env.feeds.findToRead(context.param('feed'), context.principal, requestOrigin(context))
+  #openView(context: Context, choice: TopicChoice): Promise<FeedView> {
+    return this.#env.feeds.openView(context.param('feed'), choice, context.principal, requestOrigin(context))
+  }
+
+  #definition(context: Context): Feed {
+    return this.#env.feeds.definitionToRead(context.param('feed'), context.principal, requestOrigin(context))
   }
 
   /** GET /feeds/{feed}/{topic}: events, the state, or with `last` the history. */
@@ -158,21 +164,19 @@ export class FeedEndpoints {
   }
 
   async #show(context: Context): Promise<void> {
-    const feed = this.#findToRead(context)
+    const { history } = this.#definition(context)
     const topic = readTopic(context)
     const count = integer(context, 'last', 0, MAX_LAST)
     const choice = topicChoice(topic)
     if (choice === undefined)
       throw refuse('feed.bad_topic', `${JSON.stringify(topic)} is neither a topic nor a pattern`)
-    if (count !== undefined && feed.definition.history === undefined)
-      throw refuse('feed.no_last', `The feed ${feed.definition.name} has no history`)
+    if (count !== undefined && history === undefined)
+      throw refuse('feed.no_last', `The feed ${context.param('feed')} has no history`)
     if (count === undefined && choice.kind === 'prefix')
       throw refuse('feed.bad_parameter', 'A pattern has no state: ask for events, or for the last messages with last=')
-    const messages = await feed.store.readLast(choice, count ?? 1)
-    const positions = feed.findOrAddPositions(topic)
-    const shown = messages.map((message) =>
-      messageText(message, feed.definition.history && positions.write(feed.store.epoch, message.seq)),
-    )
+    const view = await this.#openView(context, choice)
+    const messages = await view.readLast(choice, count ?? 1).finally(() => view.close())
+    const shown = messages.map((message) => messageText(message, history && view.writePosition(topic, message)))
     if (count !== undefined) context.send(JSON_BODY, `{"Messages":[${shown.join()}]}`)
     else if (shown[0] === undefined)
       throw refuse('feed.no_topic', `The topic ${JSON.stringify(topic)} holds no message`)
@@ -184,23 +188,20 @@ export class FeedEndpoints {
     const { feeds, clock } = this.#env
     context.onClose(this.#countFollower(context.principal.subject))
     const response = new EventResponse(context, EVENTS, { clock, onClosed: () => this.#open.remove(response) })
-    const feed = this.#findToRead(context)
+    const { name, history } = this.#definition(context)
     const request = {
       topic: readTopic(context),
       maxRate: rate(context),
       // The feed may have had a history when the client received it.
-      resume: feed.definition.history && lastEventId(context),
+      resume: history && lastEventId(context),
       last: integer(context, 'last', 0, MAX_LAST),
     }
-    const subscription = await feeds.subscribe(
-      feed.definition.name,
-      request,
-      context.principal,
-      response,
-      requestOrigin(context),
-    )
+    const subscription = await feeds.subscribe(name, request, context.principal, response, {
+      ...requestOrigin(context),
+      way: 'events',
+    })
     try {
-      response.begin(subscription, await feeds.startPosition(feed.definition.name, request))
+      response.begin(subscription, await feeds.startPosition(name, request))
     } catch (error) {
       subscription.close()
       throw error

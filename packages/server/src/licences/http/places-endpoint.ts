@@ -2,13 +2,13 @@
 import { DECISIONS_SCOPE, Refusal } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
 import type { RouteGroup } from '../../http/route.ts'
-import type { HandlerPlaces } from '../places.ts'
+import type { UsedPlaces } from '../places.ts'
 import type { Licences } from '../service.ts'
 import { badBody, readBody } from './body.ts'
 
 export interface PlacesEndpointEnv {
   readonly licences: Licences
-  readonly openPlaces: () => Promise<HandlerPlaces>
+  readonly openPlaces: () => Promise<UsedPlaces>
   /** Throws unless the caller is a client, or has a token, with the scope; returns the id of the client. */
   requireCaller(context: Context, scope: string): Promise<string>
 }
@@ -48,7 +48,14 @@ async function answer(context: Context, { licences, openPlaces, requireCaller }:
     context.end(204)
     return
   }
-  const { session, access, until, isNew } = await places.take({ facts, product, place, seconds, client })
+  const { session, access, until, isNew } = await places.take({
+    facts,
+    product,
+    place,
+    seconds,
+    client,
+    way: 'handler',
+  })
   const reply = {
     Session: session,
     Access: access,

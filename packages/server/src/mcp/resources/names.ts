@@ -25,8 +25,10 @@ export function createNames(query: QueryService, feeds: () => FeedService | unde
       const service = feeds()
       const known = service?.list().find(({ name }) => name === feed)
       if (service === undefined || known === undefined || !mayRead(known, call.principal)) return []
-      const { store } = service.findToRead(known.name, call.principal, call)
-      const topics = await store.listTopics({ prefix: typed, after: undefined, limit: MOST_TOPICS })
+      const view = await service.openView(known.name, { kind: 'prefix', prefix: typed }, call.principal, call)
+      const topics = await view
+        .listTopics({ prefix: typed, after: undefined, limit: MOST_TOPICS })
+        .finally(() => view.close())
       return topics.map(({ topic }) => topic)
     },
   }

@@ -24,9 +24,11 @@ export function listFeedsTool(feeds: () => FeedService | undefined): ToolDefinit
       const service = feeds()
       const name = args.text('feed')
       if (name === undefined) return { text: listFeeds(service, call) }
-      const feed = requireFeeds(service).findToRead(name, call.principal, call)
       const prefix = args.text('prefix') ?? ''
-      const topics = await feed.store.listTopics({ prefix, after: args.text('after'), limit: LISTED + 1 })
+      const view = await requireFeeds(service).openView(name, { kind: 'prefix', prefix }, call.principal, call)
+      const topics = await view
+        .listTopics({ prefix, after: args.text('after'), limit: LISTED + 1 })
+        .finally(() => view.close())
       const lines = topics
         .slice(0, LISTED)
         .map(
@@ -84,15 +86,16 @@ export async function readFeed(
   last: number | undefined,
   call: Pick<Call, 'principal' | 'address' | 'requestId'>,
 ): Promise<string[]> {
-  const feed = service.findToRead(name, call.principal, call)
+  const { history } = service.definitionToRead(name, call.principal, call)
   const choice = topicChoice(topic)
   if (choice === undefined)
     throw refuse('feed.bad_topic', `${JSON.stringify(topic)} is neither a topic nor a pattern such as NYSE/*`)
-  if (last !== undefined && feed.definition.history === undefined)
+  if (last !== undefined && history === undefined)
     throw refuse('feed.no_last', `The feed ${name} has no history: read it without last`)
   if (last === undefined && choice.kind === 'prefix')
     throw refuse('feed.bad_parameter', 'A pattern has no newest message: name one topic, or give last')
-  const messages = await feed.store.readLast(choice, last ?? 1)
+  const view = await service.openView(name, choice, call.principal, call)
+  const messages = await view.readLast(choice, last ?? 1).finally(() => view.close())
   if (messages.length === 0) throw refuse('feed.no_topic', `The topic ${JSON.stringify(topic)} holds no message`)
   const { lines, shown } = writeMessages(messages, MOST_BYTES)
   const cut = shown < messages.length ? `, the newest ${shown} that fit` : ''

@@ -1,6 +1,14 @@
 /** What has been published on a topic, or a pattern, of a feed since a position. */
 import type { Refusal, UrgentSink } from 'gatehouse-protocol'
-import { type FeedMessage, type FeedService, refuse, type StoredMessage, topicChoice } from '../../feeds/feeds.ts'
+import {
+  type FeedMessage,
+  type FeedService,
+  type FeedView,
+  refuse,
+  type StoredMessage,
+  type TopicChoice,
+  topicChoice,
+} from '../../feeds/feeds.ts'
 import type { Call } from '../protocol/features.ts'
 
 export interface FeedChanges {
@@ -24,8 +32,7 @@ export async function readFeedChanges(
   call: Call,
   until: Promise<unknown>,
 ): Promise<FeedChanges> {
-  const feed = feeds.findToRead(name, call.principal, call)
-  const { keep, history } = feed.definition
+  const { keep, history } = feeds.definitionToRead(name, call.principal, call)
   const choice = topicChoice(topic)
   if (choice === undefined)
     throw refuse('feed.bad_topic', `${JSON.stringify(topic)} is neither a topic nor a pattern such as NYSE/*`)
@@ -34,37 +41,58 @@ export async function readFeedChanges(
       'feed.no_history',
       `The feed ${name} keeps nothing: it can be followed on a stream, and not be watched`,
     )
-  const { store } = feed
+  const view = await feeds.openView(name, choice, call.principal, call)
+  try {
+    return await readChanges(feeds, view, { name, topic, choice, since }, call, until)
+  } finally {
+    view.close()
+  }
+}
+
+interface Watched {
+  readonly name: string
+  readonly topic: string
+  readonly choice: TopicChoice
+  readonly since: string | undefined
+}
+
+async function readChanges(
+  feeds: FeedService,
+  view: FeedView,
+  { name, topic, choice, since }: Watched,
+  call: Call,
+  until: Promise<unknown>,
+): Promise<FeedChanges> {
+  const { keep, history } = view.definition
   const [, epoch, seq] = POSITION.exec(since ?? '') ?? []
   const waiter = new Waiter()
   const subscription =
-    epoch === store.epoch ? await feeds.subscribe(name, { topic }, call.principal, waiter, call) : undefined
+    epoch === view.epoch ? await feeds.subscribe(name, { topic }, call.principal, waiter, call) : undefined
   // It sends nothing before.
   subscription?.drained()
   try {
-    for (let after = Number(seq); epoch === store.epoch; ) {
-      const page = await store.readAfter(choice, after, {
+    for (let after = Number(seq); epoch === view.epoch; ) {
+      const page = await view.readAfter(choice, after, {
         kind: history === undefined ? 'newest' : 'history',
         limit: MOST,
       })
       if (page.hasGap) break
       const { messages, isLast } = page
       after = Math.max(page.through, messages.at(-1)?.seq ?? 0)
-      if (messages.length > 0)
-        return { isWhole: false, messages, hasMore: !isLast, position: `${store.epoch} ${after}` }
+      if (messages.length > 0) return { isWhole: false, messages, hasMore: !isLast, position: `${view.epoch} ${after}` }
       if (!isLast) continue
       if (!(await waiter.next(until)))
-        return { isWhole: false, messages, hasMore: false, position: `${store.epoch} ${after}` }
+        return { isWhole: false, messages, hasMore: false, position: `${view.epoch} ${after}` }
     }
   } finally {
     subscription?.close()
   }
   const messages =
     choice.kind === 'topic'
-      ? await store.readLast(choice, 1)
-      : (await store.readAfter(choice, 0, { kind: keep === 'latest' ? 'newest' : 'history', limit: MOST })).messages
+      ? await view.readLast(choice, 1)
+      : (await view.readAfter(choice, 0, { kind: keep === 'latest' ? 'newest' : 'history', limit: MOST })).messages
   const newest = messages.reduce((highest, message) => Math.max(highest, message.seq), 0)
-  return { isWhole: true, messages, hasMore: messages.length === MOST, position: `${store.epoch} ${newest}` }
+  return { isWhole: true, messages, hasMore: messages.length === MOST, position: `${view.epoch} ${newest}` }
 }
 
 /** Only learns that there is something. */

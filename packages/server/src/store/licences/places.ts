@@ -6,6 +6,8 @@ import type { Schema } from '../database/schema.ts'
 
 export type Place = Schema['licence_places']
 
+const MOST_AT_ONCE = 500
+
 export type Places = ReturnType<typeof createPlaces>
 
 /** In a transaction. */
@@ -34,6 +36,21 @@ export function createPlaces(db: Kysely<Schema>) {
             .doUpdateSet({ access, session, displaced, taken_at, expires_at }),
         )
         .execute()
+    },
+
+    /** Those that are still there. */
+    async renew(sessions: readonly string[], until: number): Promise<Pick<Place, 'session' | 'displaced'>[]> {
+      const renewed: Pick<Place, 'session' | 'displaced'>[] = []
+      for (let from = 0; from < sessions.length; from += MOST_AT_ONCE)
+        renewed.push(
+          ...(await db
+            .updateTable('licence_places')
+            .set({ expires_at: until })
+            .where('session', 'in', sessions.slice(from, from + MOST_AT_ONCE))
+            .returning(['session', 'displaced'])
+            .execute()),
+        )
+      return renewed
     },
 
     /** False if another has removed it. */

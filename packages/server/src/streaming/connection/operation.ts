@@ -1,6 +1,7 @@
 /** One request on a connection: executed when its turn comes, answered exactly once. */
-import type { Principal, TransactionId } from 'gatehouse-protocol'
+import { COMMON_TOPIC_NAMES, type Principal, type TransactionId } from 'gatehouse-protocol'
 import { IDENTIFY } from '../controllers/auth.ts'
+import type { StreamUse } from '../licences.ts'
 import { AcceptedSignIn, type Call, refuse, type Topic } from '../topics/controller.ts'
 import { topicKey } from '../topics/hub.ts'
 import { CallAbort } from './call-abort.ts'
@@ -32,6 +33,8 @@ export class Operation implements Call {
   deadline = Number.POSITIVE_INFINITY
   readonly #host: OperationHost
   #topic: Topic | undefined
+  /** Of a licence, until the subscription is open, or the request is answered. */
+  #use: StreamUse | undefined
   #abort: CallAbort | undefined
   #state: 'waiting' | 'cancelled' | 'running' | 'answered' = 'waiting'
 
@@ -147,7 +150,30 @@ export class Operation implements Call {
       const fault = this.caller.auth.stepUpFault({ controller, name, stepUp: topic.stepUp })
       if (fault !== undefined) throw fault
     }
+    if (this.#needsLicence(request)) return this.#executeLicensed(request, topic)
+    return request.action === 'Publish' ? topic.publish?.(this) : this.#subscribe(request, topic)
+  }
+
+  #needsLicence({ controller, topic, action }: StreamRequest): boolean {
+    const { env, subscriptions } = this.#host
+    if (env.licences?.covers(controller) !== true || COMMON_TOPIC_NAMES.includes(topic)) return false
+    return action === 'Publish' || !subscriptions.has(topicKey(controller, topic))
+  }
+
+  async #executeLicensed(request: StreamRequest, topic: Topic): Promise<unknown> {
+    const { subscriptions, env } = this.#host
+    this.#use = await subscriptions.openUse(request)
+    // The authority may have changed meanwhile.
+    const needs = request.action === 'Publish' ? (topic.publishNeeds ?? topic.needs) : topic.needs
+    if (!this.caller.auth.satisfies(needs, env.clock())) throw refuse('Authority')
     if (request.action === 'Publish') return topic.publish?.(this)
+    // What is published while the snapshot is made is not lost.
+    if (topic.subscription?.open === undefined) subscriptions.prepare(request.controller, request.topic, topic)
+    return this.#subscribe(request, topic)
+  }
+
+  #subscribe(request: StreamRequest, topic: Topic): unknown {
+    const { env, subscriptions } = this.#host
     const key = topicKey(request.controller, request.topic)
     if (topic.subscription?.open !== undefined && subscriptions.has(key)) {
       if (topic.subscription.isCounted === undefined || request.data !== undefined) throw refuse('Data', 'Topic')
@@ -188,8 +214,15 @@ export class Operation implements Call {
     } catch (error) {
       if (claimed || this.#claimAnswer()) this.#fail(error)
     }
+    // Of a subscription that is open it has been handed over.
+    this.#use?.close()
     this.#ended?.resolve()
     this.#host.onOperationEnd(this)
+  }
+
+  #handOverUse(request: StreamRequest): void {
+    if (this.#use !== undefined) this.#host.subscriptions.addUse(request, this.#use)
+    this.#use = undefined
   }
 
   /** True for the first caller only: an operation is answered once. */
@@ -238,6 +271,7 @@ export class Operation implements Call {
       this.#confirm(request, true)
       if (snapshot !== undefined) transport.send(push(controller, name, snapshot))
       for (const broadcast of missed) subscriptions.deliver(broadcast, now)
+      this.#handOverUse(request)
     } catch (error) {
       // The snapshot cannot be encoded. The client gets an error for its Sub, so the subscription must not exist.
       subscriptions.remove(topicKey(controller, name))
@@ -254,6 +288,7 @@ export class Operation implements Call {
     subscriptions.addTopicRun(subscription)
     this.#confirm(request, true, subscription.confirmation)
     subscription.start()
+    this.#handOverUse(request)
   }
 
   #fail(error: unknown): void {

@@ -1,11 +1,13 @@
 /** The subscriptions of one connection: counted, paused and resumed with its authority, fed by the hub. */
-import type { Refusal } from 'gatehouse-protocol'
+import { COMMON_TOPIC_NAMES, type Refusal } from 'gatehouse-protocol'
 import type { Profile } from '../codec/profile.ts'
 import { IDENTIFY } from '../controllers/auth.ts'
+import type { StreamUse } from '../licences.ts'
 import { type Call, refuse, type SlowPolicy, type Topic, type TopicRunRules } from '../topics/controller.ts'
 import { type Broadcast, type TopicListener, topicKey } from '../topics/hub.ts'
 import { CallAbort } from './call-abort.ts'
 import type { ConnectionCaller } from './caller.ts'
+import { LicensedUses } from './licensed-uses.ts'
 import { publicError, push, sendError, subscriptionEnd } from './messages.ts'
 import { TopicRunSubscription } from './topic-run-subscription.ts'
 import type { ConnectionEnv, Transport } from './types.ts'
@@ -72,8 +74,10 @@ export class Subscriptions implements TopicListener {
   /** At most one, because requests are executed one at a time. */
   #opening: Opening | undefined
   #resuming: Map<Subscription, Resumption> | undefined
+  readonly #uses: LicensedUses
 
   constructor(caller: ConnectionCaller, transport: Transport, env: ConnectionEnv) {
+    this.#uses = new LicensedUses(caller, env, (key, reason) => this.#loseLicence(key, reason))
     this.#caller = caller
     this.#transport = transport
     this.#env = env
@@ -160,6 +164,28 @@ export class Subscriptions implements TopicListener {
     this.#topicRun.set(subscription.key, subscription)
   }
 
+  /** Throws unless the caller may use the topic of a covered controller. */
+  openUse(used: Pick<Subscription, 'controller'> & { readonly topic: string }): Promise<StreamUse> {
+    return this.#uses.open(used)
+  }
+
+  /** Of a subscription that is open now. */
+  addUse(used: Pick<Subscription, 'controller'> & { readonly topic: string }, use: StreamUse): void {
+    this.#uses.add(used, use)
+  }
+
+  /** Products cover other controllers now. */
+  cover(): void {
+    for (const { key, controller, name: topic } of [...copyValues(this.#shared), ...copyValues(this.#topicRun)])
+      if (!COMMON_TOPIC_NAMES.includes(topic)) this.#uses.cover(key, { controller, topic })
+  }
+
+  #loseLicence(key: string, reason: Refusal): void {
+    const [shared, topicRun] = [this.#shared?.get(key), this.#topicRun?.get(key)]
+    if (shared !== undefined) this.#end(shared, reason)
+    if (topicRun !== undefined) this.#endTopicRun(topicRun, reason)
+  }
+
   /** The send queue has room again for subscriptions that their topic runs. */
   onDrained(): void {
     for (const subscription of copyValues(this.#topicRun)) {
@@ -189,6 +215,7 @@ export class Subscriptions implements TopicListener {
   /** Pushes the new authority to `Auth/Identify`, then resumes, pauses or ends each subscription. */
   onAuthorityChanged(): void {
     const { auth } = this.#caller
+    if (auth.principal !== undefined) this.#uses.setPrincipal(auth.principal)
     if (this.has(IDENTIFY.key)) this.#transport.send(push(IDENTIFY.controller, IDENTIFY.topic, auth.describe()))
     const now = this.#env.clock()
     for (const subscription of copyValues(this.#shared)) {
@@ -307,12 +334,14 @@ export class Subscriptions implements TopicListener {
   #dropTopicRun(subscription: TopicRunSubscription): void {
     this.#topicRun?.delete(subscription.key)
     if (this.#topicRun?.size === 0) this.#topicRun = undefined
+    this.#uses.drop(subscription.key)
     subscription.close()
   }
 
   #drop(subscription: Subscription): void {
     const { key } = subscription
     this.#cancelResumption(subscription)
+    this.#uses.drop(key)
     this.#shared?.delete(key)
     if (this.#shared?.size === 0) this.#shared = undefined
     this.#env.hub.unsubscribe(key, this)

@@ -5,6 +5,7 @@ import type { CheckProof } from '../../http/request/proof.ts'
 import type { StepUp } from '../../step-up/step-up.ts'
 import type { Profile } from '../codec/profile.ts'
 import type { Controllers } from '../controllers/registry.ts'
+import type { StreamLicences } from '../licences.ts'
 import type { StreamCounters } from '../metrics.ts'
 import type { StreamSettings } from '../settings.ts'
 import type { SlowPolicy } from '../topics/controller.ts'
@@ -51,6 +52,8 @@ export interface ConnectionEnv {
   /** Undefined where no token is bound to a key. */
   readonly checkProof?: CheckProof | undefined
   readonly stepUp: StepUp
+  /** Undefined where there are none. */
+  readonly licences?: StreamLicences | undefined
   /** The current name of a user; undefined if there is no such user. */
   readonly findUsername: (subject: string) => Promise<string | undefined>
   /** A token that the client can pass to AuthToken later; undefined if the settings withhold it. */

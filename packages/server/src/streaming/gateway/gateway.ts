@@ -38,6 +38,7 @@ export interface GatewayOptions {
   /** Undefined where no token is bound to a key. */
   readonly checkProof?: ConnectionEnv['checkProof']
   readonly stepUp?: StepUp
+  readonly licences?: ConnectionEnv['licences']
   /** The current name of a user, for connections that are open while it changes. */
   readonly findUsername?: ConnectionEnv['findUsername']
   readonly bus: Bus
@@ -150,6 +151,11 @@ export class Gateway {
     Object.assign(this.#settings, next)
   }
 
+  /** Products cover other controllers now. */
+  licencesChanged(): void {
+    for (const peer of this.#upgrades.peers) peer.connection.subscriptions.cover()
+  }
+
   /** Refuses new connections, lets requests in progress finish, and spreads the closes over the drain time. */
   async drain(): Promise<void> {
     if (this.#limits.isStopping) return
@@ -187,6 +193,7 @@ function connectionEnv(options: GatewayOptions, settings: StreamSettings, counte
     authenticate,
     checkProof: options.checkProof,
     stepUp: options.stepUp ?? createStepUp({ clock, audit }),
+    licences: options.licences,
     findUsername: options.findUsername ?? (async () => undefined),
     counters,
     hub: started.hub,

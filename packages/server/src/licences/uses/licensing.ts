@@ -1,0 +1,176 @@
+/** Licences of feeds and controllers on this node: what products cover, and who may see it. */
+import type { Principal, Refusal } from 'gatehouse-protocol'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import type { UsedPlaces, Way } from '../places.ts'
+import type { Licences } from '../service.ts'
+import { openHeldPlaces } from './held-places.ts'
+import { openStandings, type StandingsEnv } from './standings.ts'
+import { type CoveredParts, type Named, type TopicCoverage, type TopicRange, topicCoverages } from './topic-coverage.ts'
+import { createUses, type PartAccess, type Use, type Uses } from './uses.ts'
+
+export interface LicensingEnv extends Omit<StandingsEnv, 'onChanged'> {
+  readonly licences: Licences
+  readonly places: UsedPlaces
+  readonly metrics: Metrics
+  readonly onError: (error: unknown) => void
+}
+
+export interface TopicUseRequest {
+  readonly kind: Named
+  readonly name: string
+  readonly choice: TopicRange
+  readonly principal: Principal
+  readonly address: string
+  readonly way: Way
+  /** What the use says is different now. */
+  onChange(): void
+}
+
+export type Licensing = ReturnType<typeof openLicensing>
+
+export function openLicensing(env: LicensingEnv) {
+  const { licences, places, metrics, onError } = env
+  let coverages: Readonly<Record<Named, ReadonlyMap<string, TopicCoverage>>> = {
+    feed: new Map(),
+    controller: new Map(),
+  }
+  const open = new Set<TopicUse>()
+  const standings = openStandings({ ...env, onChanged: (keys) => uses.recheck(keys) })
+  const held = openHeldPlaces({
+    places,
+    onError,
+    onLost: ({ subject: { kind, id } }) => standings.forget(new Set([kind === 'user' ? `user:${id}` : `client:${id}`])),
+  })
+  const uses: Uses = createUses({ standings, held, metrics, onError })
+
+  return {
+    covers: (kind: Named, name: string): boolean => coverages[kind].has(name),
+
+    /** Takes over the products as they are declared now. */
+    async reload(): Promise<void> {
+      const { products } = await licences.definitions()
+      coverages = {
+        feed: topicCoverages(products.values(), 'feed'),
+        controller: topicCoverages(products.values(), 'controller'),
+      }
+      await Promise.all([...open].map((use) => use.split(coverages[use.kind].get(use.name)).catch(onError)))
+    },
+
+    /** Resolves also where there is no access; then it says why. */
+    async openTopics(request: TopicUseRequest): Promise<TopicUse> {
+      const use = new TopicUse(request, uses, (ended) => open.delete(ended))
+      open.add(use)
+      try {
+        await use.split(coverages[request.kind].get(request.name))
+      } catch (error) {
+        use.close()
+        throw error
+      }
+      return use
+    },
+
+    async close(): Promise<void> {
+      standings.close()
+      await held.close()
+    },
+  }
+}
+
+/** The use of a topic, or a pattern, of a feed or controller. */
+export class TopicUse {
+  readonly #request: TopicUseRequest
+  readonly #uses: Uses
+  readonly #onClosed: (use: TopicUse) => void
+  #principal: Principal
+  #covered: CoveredParts | undefined
+  #use: Use | undefined
+  #isClosed = false
+  #splitting: Promise<void> = Promise.resolve()
+
+  constructor(request: TopicUseRequest, uses: Uses, onClosed: (use: TopicUse) => void) {
+    this.#request = request
+    this.#uses = uses
+    this.#onClosed = onClosed
+    this.#principal = request.principal
+  }
+
+  get kind(): Named {
+    return this.#request.kind
+  }
+
+  get name(): string {
+    return this.#request.name
+  }
+
+  get delays(): readonly number[] {
+    if (this.#use === undefined) return [0]
+    return [...new Set(this.#use.parts.flatMap((part) => readDelay(part) ?? []))].sort((one, other) => one - other)
+  }
+
+  get isUniform(): boolean {
+    const [first, ...rest] = this.#use?.parts ?? []
+    return rest.every((part) => first !== undefined && readDelay(part) === readDelay(first))
+  }
+
+  get refusal(): Refusal | undefined {
+    const [first] = this.#use?.parts ?? []
+    return this.delays.length === 0 && first?.access === 'none' ? first.refusal : undefined
+  }
+
+  delayFor(topic: string): number | undefined {
+    if (this.#use === undefined) return 0
+    const part = this.#use.parts[this.#covered?.find(topic) ?? 0]
+    return part && readDelay(part)
+  }
+
+  setPrincipal(principal: Principal): void {
+    this.#principal = principal
+    this.#use?.setPrincipal(principal)
+  }
+
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#use?.close()
+    this.#onClosed(this)
+  }
+
+  /** Products cover other topics now; undefined: none of this feed or controller. */
+  split(coverage: TopicCoverage | undefined): Promise<void> {
+    const work = this.#splitting.then(() => this.#split(coverage))
+    this.#splitting = work.catch(() => {})
+    return work
+  }
+
+  async #split(coverage: TopicCoverage | undefined): Promise<void> {
+    const covered = coverage?.split(this.#request.choice)
+    const isFirst = this.#covered === undefined && this.#use === undefined
+    if (!isFirst && JSON.stringify(covered?.parts) === JSON.stringify(this.#covered?.parts)) {
+      this.#covered = covered
+      return
+    }
+    const { way, address, kind } = this.#request
+    const use =
+      covered &&
+      (await this.#uses.open({
+        ...{ parts: covered.parts, principal: this.#principal, address, way },
+        needsRealtime: kind === 'controller',
+        onChange: () => this.#request.onChange(),
+      }))
+    if (this.#isClosed) {
+      use?.close()
+      return
+    }
+    use?.setPrincipal(this.#principal)
+    this.#use?.close()
+    this.#use = use
+    this.#covered = covered
+    if (!isFirst) this.#request.onChange()
+  }
+}
+
+/** Undefined without access. */
+function readDelay(part: PartAccess): number | undefined {
+  if (part.access === 'none') return undefined
+  return part.access === 'realtime' ? 0 : part.delay
+}

@@ -1,0 +1,267 @@
+/** Uses of what products cover: opened with a licence, told when it changes, counted in the audit log. */
+import { type Principal, Refusal } from 'gatehouse-protocol'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import { isAtLeast } from '../decide.ts'
+import type { Way } from '../places.ts'
+import { licenceNeeded, type NeededReason } from '../refusals.ts'
+import type { HeldPlace, HeldPlaces } from './held-places.ts'
+import { type Standings, type SubjectStandings, subjectKey } from './standings.ts'
+
+/** What a caller may see of a part. */
+export type PartAccess =
+  | { readonly access: 'realtime'; readonly product: string }
+  | {
+      readonly access: 'delayed'
+      readonly product: string
+      /** Milliseconds. */
+      readonly delay: number
+    }
+  | { readonly access: 'none'; readonly refusal: Refusal }
+
+export interface UseRequest {
+  /** The products that cover each part of what is used: any of them opens the part. */
+  readonly parts: readonly (readonly string[])[]
+  readonly principal: Principal
+  readonly address: string
+  readonly way: Way
+  /** What delayed access does not open has none. */
+  readonly needsRealtime?: boolean
+  /** Called with the access to each part when it has changed. */
+  onChange(parts: readonly PartAccess[]): void
+}
+
+export interface Use {
+  readonly parts: readonly PartAccess[]
+  setPrincipal(principal: Principal): void
+  close(): void
+}
+
+export interface UsesEnv {
+  readonly standings: Standings
+  readonly held: HeldPlaces
+  readonly metrics: Metrics
+  readonly onError: (error: unknown) => void
+}
+
+const RETRY_MS = 250
+
+export type Uses = ReturnType<typeof createUses>
+
+export function createUses(env: UsesEnv) {
+  const open = new Map<string, Set<OpenUse>>()
+  return {
+    /** Resolves with the access to each part, also where it is none. */
+    async open(request: UseRequest): Promise<Use> {
+      const use = new OpenUse(request, env, open)
+      await use.begin()
+      return use
+    },
+
+    /** Decides anew for these users and clients; undefined: for all. */
+    recheck(keys: ReadonlySet<string> | undefined): void {
+      const concerned = keys === undefined ? [...open.values()] : [...keys].flatMap((key) => open.get(key) ?? [])
+      for (const uses of concerned) for (const use of [...uses]) use.recheck()
+    },
+  }
+}
+
+class OpenUse implements Use {
+  parts: readonly PartAccess[] = []
+  readonly #request: UseRequest
+  readonly #env: UsesEnv
+  readonly #open: Map<string, Set<OpenUse>>
+  #principal: Principal
+  /** Places by product. */
+  #places = new Map<string, HeldPlace>()
+  #isClosed = false
+  #deciding: Promise<void> | undefined
+  #mustDecideAgain = false
+
+  constructor(request: UseRequest, env: UsesEnv, open: Map<string, Set<OpenUse>>) {
+    this.#request = request
+    this.#env = env
+    this.#open = open
+    this.#principal = request.principal
+    this.#register()
+  }
+
+  async begin(): Promise<void> {
+    try {
+      await this.#decide(true)
+      const [first] = this.parts
+      if (first?.access === 'none' && this.parts.every(({ access }) => access === 'none')) this.#count(first.refusal)
+    } catch (error) {
+      this.close()
+      throw error
+    }
+  }
+
+  setPrincipal(principal: Principal): void {
+    const before = this.#principal
+    if (principal === before) return
+    this.#unregister()
+    this.#principal = principal
+    this.#register()
+    const isSame =
+      subjectKey(before) === subjectKey(principal) &&
+      before.sessionId === principal.sessionId &&
+      before.grantId === principal.grantId &&
+      before.clientId === principal.clientId
+    if (isSame) return
+    // What the caller before had says nothing of this one.
+    this.#tell(this.#request.parts.map((products) => ({ access: 'none', refusal: licenceNeeded(products, 'none') })))
+    this.recheck()
+  }
+
+  /** One decision at a time; after a failure again, and until then what was decided holds. */
+  recheck(): void {
+    if (this.#isClosed) return
+    if (this.#deciding !== undefined) {
+      this.#mustDecideAgain = true
+      return
+    }
+    this.#deciding = this.#decide(false)
+      .catch((error: unknown) => {
+        this.#env.onError(error)
+        this.#mustDecideAgain = false
+        setTimeout(() => this.recheck(), RETRY_MS).unref()
+      })
+      .finally(() => {
+        this.#deciding = undefined
+        if (!this.#mustDecideAgain) return
+        this.#mustDecideAgain = false
+        this.recheck()
+      })
+  }
+
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#unregister()
+    for (const place of this.#places.values()) place.release()
+    this.#places.clear()
+  }
+
+  async #decide(isFirst: boolean): Promise<void> {
+    const { standings } = this.#env
+    for (;;) {
+      const principal = this.#principal
+      const reading = standings.read(principal)
+      const known = await reading
+      const decided = this.#request.parts.map((products) => this.#choose(products, known))
+      // What is taken away ends before anything else is waited for.
+      if (!isFirst) this.#tell(lower(this.parts, decided))
+      const parts = await this.#holdPlaces(decided, known, principal)
+      if (this.#isClosed) return
+      if (principal !== this.#principal || !standings.isCurrent(principal, reading)) continue
+      if (isFirst) this.parts = parts
+      else this.#tell(parts)
+      return
+    }
+  }
+
+  /** The highest access of the products that cover it; of two delays the shorter. */
+  #choose(products: readonly string[], { standings }: SubjectStandings): PartAccess {
+    let best: PartAccess | undefined
+    let reason: NeededReason = products.length === 0 ? 'uncovered' : 'none'
+    for (const name of products) {
+      const standing = standings.get(name)
+      if (standing === undefined) continue
+      const { product, decision } = standing
+      if (decision.access === 'realtime') return { access: 'realtime', product: name }
+      const { delay } = product
+      if (decision.access === 'delayed' && delay !== undefined && this.#request.needsRealtime !== true) {
+        if (best === undefined || (best.access === 'delayed' && delay < best.delay))
+          best = { access: 'delayed', product: name, delay }
+      } else if (reason === 'none' && decision.access === 'none') reason = decision.reason
+    }
+    return best ?? { access: 'none', refusal: licenceNeeded(products, reason) }
+  }
+
+  /** A place for each product that gives something; where none is left, there is no access. */
+  async #holdPlaces(
+    decided: readonly PartAccess[],
+    known: SubjectStandings,
+    principal: Principal,
+  ): Promise<readonly PartAccess[]> {
+    const { facts, standings } = known
+    const { address, way } = this.#request
+    const before = this.#places
+    const places = new Map<string, HeldPlace>()
+    const refused = new Map<string, Refusal>()
+    const wanted = new Set(decided.flatMap((part) => (part.access === 'none' ? [] : [part.product])))
+    for (const name of wanted) {
+      const product = standings.get(name)?.product
+      if (facts === undefined || product === undefined) continue
+      try {
+        places.set(name, await this.#env.held.hold({ facts, product, principal, address, way }, known))
+      } catch (error) {
+        if (!(error instanceof Refusal)) {
+          for (const place of places.values()) place.release()
+          throw error
+        }
+        refused.set(name, error)
+      }
+    }
+    for (const place of before.values()) place.release()
+    this.#places = places
+    if (this.#isClosed) {
+      for (const place of places.values()) place.release()
+      places.clear()
+    }
+    return decided.map((part) => {
+      if (part.access === 'none') return part
+      const { product } = part
+      const refusal = refused.get(product)
+      if (refusal !== undefined) return { access: 'none', refusal }
+      const delay = standings.get(product)?.product.delay
+      // Where all places are in use, it is delayed.
+      if (places.get(product)?.taken.access === 'delayed' && part.access === 'realtime')
+        return this.#request.needsRealtime === true || delay === undefined
+          ? { access: 'none', refusal: licenceNeeded([product], 'none') }
+          : { access: 'delayed', product, delay }
+      return part
+    })
+  }
+
+  #tell(parts: readonly PartAccess[]): void {
+    const before = this.parts
+    this.parts = parts
+    if (this.#isClosed || before.every((part, index) => isSameAccess(part, parts[index]))) return
+    for (const [index, part] of parts.entries())
+      if (part.access === 'none' && before[index]?.access !== 'none') this.#count(part.refusal)
+    this.#request.onChange(parts)
+  }
+
+  #count({ code, details: { members } }: Refusal): void {
+    const products = Array.isArray(members?.Products) ? members.Products : []
+    this.#env.metrics.count('gatehouse_licence_refused_total', { product: String(products[0] ?? ''), reason: code })
+  }
+
+  #register(): void {
+    const key = subjectKey(this.#principal)
+    const uses = this.#open.get(key)
+    if (uses === undefined) this.#open.set(key, new Set([this]))
+    else uses.add(this)
+  }
+
+  #unregister(): void {
+    const key = subjectKey(this.#principal)
+    const uses = this.#open.get(key)
+    uses?.delete(this)
+    if (uses?.size === 0) this.#open.delete(key)
+  }
+}
+
+/** Of each part the lower access: what is gained waits for its place. */
+function lower(before: readonly PartAccess[], after: readonly PartAccess[]): readonly PartAccess[] {
+  return after.map((part, index) => {
+    const known = before[index]
+    return known !== undefined && isAtLeast(part.access, known.access) && part.access !== known.access ? known : part
+  })
+}
+
+function isSameAccess(one: PartAccess, other: PartAccess | undefined): boolean {
+  if (one.access !== other?.access) return false
+  return one.access !== 'delayed' || (other.access === 'delayed' && one.delay === other.delay)
+}
