@@ -8,6 +8,7 @@ import SqliteDatabase from 'better-sqlite3'
 import { sql } from 'kysely'
 import { examine } from '../../packages/server/src/cli/doctor/doctor.ts'
 import type { Finding } from '../../packages/server/src/cli/doctor/finding.ts'
+import { checkRetention } from '../../packages/server/src/cli/doctor/retention.ts'
 import { loadConfig } from '../../packages/server/src/config/load.ts'
 import { openDatabase } from '../../packages/server/src/store/database/database.ts'
 import { createCertificate, writeCertificate } from '../support/certificate.ts'
@@ -276,6 +277,61 @@ onEveryEngineInLongRuns('the copy of the audit log', (place) => {
     assert.deepEqual(await found(), ['fault audit.copy_differs'])
     await onCopy('delete from COPY', '')
     assert.deepEqual(await found(), [])
+  })
+})
+
+onEveryEngine('the retention of tables', (place, engine) => {
+  const onQuery = async (statement: string): Promise<void> => {
+    if (engine === 'sqlite') {
+      const database = new SqliteDatabase(join(place().dataFolder, 'query.db'))
+      database.exec(statement.replaceAll('gatehouse_data.', 'main.'))
+      database.close()
+      return
+    }
+    const database = await openDatabase({ dataFolder: place().dataFolder, url: place().databaseUrl })
+    await sql.raw(statement).execute(database.db)
+    await database.close()
+  }
+
+  test('nothing is said without one; what stands still and missing triggers are found, and are there again after a start', async () => {
+    const start = () => startTestServer(place(), { flags: { '--demo': 'true' } })
+    const server = await start()
+    const found = async () => {
+      const { dataFolder, databaseUrl } = place()
+      const { config } = loadConfig({ flags: { '--data': dataFolder, '--database-url': databaseUrl } })
+      const database = await openDatabase({ dataFolder, url: databaseUrl })
+      const finding = await checkRetention(config, database, Date.now())
+      await database.close()
+      return finding && `${finding.level} ${finding.code}`
+    }
+    assert.equal(await found(), undefined)
+    const { access_token: token } = await signIn(server, ADMIN)
+    const define = async (body: string) => {
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'text/plain' }
+      const response = await fetch(`${server.issuer}/query`, { method: 'POST', body, headers })
+      assert.equal(response.status, 200, await response.text())
+    }
+    await define(`CREATE TABLE kept (at Timestamp PRIMARY KEY) WITH (retention = '30 days' ON at)`)
+    await define(`CREATE TABLE evidence (id Integer PRIMARY KEY) WITH (hold = on)`)
+    await server.stop()
+    assert.equal(await found(), 'ok retention')
+    await onQuery("UPDATE gatehouse_data._gh_retention SET fault = 'The clock was set' WHERE name = 'kept'")
+    assert.equal(await found(), 'warning retention.stands_still')
+    await onQuery('UPDATE gatehouse_data._gh_retention SET fault = NULL')
+    if (engine === 'postgres') await onQuery('ALTER TABLE gatehouse_data.evidence DISABLE TRIGGER USER')
+    else {
+      const database = new SqliteDatabase(join(place().dataFolder, 'query.db'))
+      const names = database
+        .prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'evidence'")
+        .pluck()
+        .all()
+      for (const name of names.filter((one) => one.startsWith('_gh_retention'))) database.exec(`DROP TRIGGER ${name}`)
+      database.close()
+    }
+    assert.equal(await found(), 'fault retention.unguarded')
+    const again = await start()
+    await again.stop()
+    assert.equal(await found(), 'ok retention')
   })
 })
 

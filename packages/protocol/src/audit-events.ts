@@ -195,8 +195,8 @@ export const AUDIT_EVENTS = {
   'usage.closed': change('The usage report of a month was closed. The target is the month.', 'digest', 'head'),
   'licence.trial': change('A user began a trial of a product.', 'until'),
   'columns.rebuilt': change('The column segments of a table are written anew.', 'table'),
-  'table.held': change('A table is held: none of its rows can be deleted.', 'table'),
-  'table.released': change('A table is no longer held.', 'table'),
+  'table.held': change('A table is held: none of its rows can be deleted.', 'table', 'source'),
+  'table.released': change('A table is no longer held.', 'table', 'source'),
   'retention.cut': event(
     'Rows before the cut of a retention were deleted, in the last hour at most. `oldest` is the time of the oldest of them.',
     'table',

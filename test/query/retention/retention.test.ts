@@ -139,6 +139,20 @@ onEveryEngine('retention', (place, engine) => {
     assert.deepEqual(await ids('longer'), [2, 7])
   })
 
+  test('renaming the column keeps the cut; EXPLAIN knows it after the retention has ended', async () => {
+    await create('renamed')
+    await fill('renamed', [50, 1])
+    await keep('renamed', '30 days')
+    await run('renamed')
+    await keep('renamed', '60 days')
+    await must('ALTER TABLE renamed RENAME COLUMN at TO moment')
+    assert.equal((await server.query(`INSERT INTO renamed VALUES (7, '${ago(40)}', 0)`)).json.Code, 'Data.TooOld')
+    const { cut } = (await stateOf('renamed')) ?? {}
+    await must('ALTER TABLE renamed SET WITH (retention = NULL)')
+    const { Rows } = await must(`EXPLAIN ALTER TABLE renamed SET WITH (retention = '60 days' ON moment)`)
+    assert.deepEqual([Rows[0]?.horizon, Rows[0]?.cut], [cut, cut])
+  })
+
   test('a held table loses no row: DELETE, DROP, DROP COLUMN, replacing and rounds are refused, updates are not', async () => {
     await create('evidence')
     await fill('evidence', [40, 1])

@@ -1,5 +1,6 @@
 /** `gatehouse apply`: applies the declarative file, or shows what that would change. */
 import { chooseIssuer } from '../config/issuer.ts'
+import type { Change } from '../declarative/plan.ts'
 import { findDeclared, reconcile, summarise } from '../declarative/reconcile.ts'
 import { openMailIfSet } from '../server/mail.ts'
 import { withData } from '../server/offline.ts'
@@ -32,6 +33,7 @@ export async function apply(args: Arguments): Promise<void> {
       what: change.what,
       name: change.name,
       differences: change.action === 'remove' ? [] : change.differences,
+      ...(deletedRows(change) > 0 && { rows_deleted: deletedRows(change) }),
     }))
     process.stdout.write(`${JSON.stringify({ applied: !dryRun, changes: listed }, null, 2)}\n`)
     return
@@ -40,6 +42,8 @@ export async function apply(args: Arguments): Promise<void> {
     process.stdout.write(`${SIGNS[change.action]} ${change.what} ${printable(change.name)}\n`)
     if (change.action === 'update')
       for (const line of change.differences) process.stdout.write(`    ${printable(line)}\n`)
+    const rows = deletedRows(change)
+    if (rows > 0) process.stdout.write(`    deletes ${rows >= MOST_COUNTED ? `${MOST_COUNTED} or more` : rows} rows\n`)
   }
   const { created, changed, deleted } = summarise(changes)
   const verb = dryRun ? 'to be ' : ''
@@ -48,4 +52,11 @@ export async function apply(args: Arguments): Promise<void> {
       ? 'Nothing to change.\n'
       : `${created} ${verb}created, ${changed} ${verb}changed, ${deleted} ${verb}removed.\n`,
   )
+}
+
+/** Rows are counted up to this. */
+const MOST_COUNTED = 1_000_000
+
+function deletedRows(change: Change): number {
+  return change.what === 'table' ? (change.rowsDeleted ?? 0) : 0
 }

@@ -119,6 +119,20 @@ Keep a copy of it elsewhere: what is sent to backup_url cannot be read without i
     load: async () => (await import('./backup-key.ts')).printBackupKey,
   },
   {
+    name: 'compact',
+    options: {
+      '--dry-run': { help: 'show how much space each file would give back, and change nothing' },
+      '--json': { help: 'print the files as JSON' },
+    },
+    settings: true,
+    summary: 'Gives the space of deleted rows back to the disk, on SQLite; the server must be stopped.',
+    notes: `
+New rows use this space again, so that it is needed only after many rows were deleted. The disk must have twice the size
+of the remaining data free for the time. A run that was killed has changed nothing in the file that it was at.`,
+    examples: ['compact --dry-run', 'compact --data /var/lib/gatehouse'],
+    load: async () => (await import('./compact.ts')).compact,
+  },
+  {
     name: 'move',
     options: {
       '--to': { value: 'URL|FOLDER', help: 'the PostgreSQL database, or the data folder for SQLite' },

@@ -28,10 +28,15 @@ export interface CurrentState extends ResourceStates {
 
 export type Change =
   | ResourceChange
-  | Upsert<'table', TableTarget>
+  | (Upsert<'table', TableTarget> & Deleting)
   | (Upsert<'view', BoundView> & { readonly before: BoundView | undefined })
-  | Removal<'table'>
+  | (Removal<'table'> & Deleting)
   | (Removal<'view'> & { readonly before: BoundView })
+
+export interface Deleting {
+  /** In a dry run: the rows that the change deletes, counted up to a million. */
+  readonly rowsDeleted?: number
+}
 
 /**
  * Roles and attributes are created before the users who hold them, and removed after them; so are tables and the views that read them. `views` are
@@ -56,8 +61,10 @@ export function plan(
 
 function planTables({ tables = [] }: Declaration, state: CurrentState): Change[] {
   return tables.flatMap((table) => {
-    const target = TABLES.toItem(table)
-    const before = state.tables.get(target.name.toLowerCase())
+    const item = TABLES.toItem(table)
+    const before = state.tables.get(item.name.toLowerCase())
+    // Only a file that says so releases a table.
+    const target = table.hold === undefined && before?.hold ? { ...item, hold: true } : item
     return upsert('table', target.name, before && { ...before, name: target.name }, target) ?? []
   })
 }
@@ -72,13 +79,18 @@ function planViews(views: readonly BoundView[], state: CurrentState): Change[] {
 
 /** Differences from existing tables that cannot be applied. */
 export function impossibleChanges(
-  { tables = [] }: Pick<Declaration, 'tables'>,
+  declaration: Pick<Declaration, 'tables' | 'prune'>,
   existing: CurrentState['tables'],
 ): Fault[] {
-  return tables.flatMap((table, index) => {
-    const before = existing.get(table.name.toLowerCase())
-    return before === undefined ? [] : columnFaults(before, TABLES.toItem(table), `tables[${index}].columns`)
-  })
+  const { tables = [] } = declaration
+  const held = droppedTables(declaration, existing).filter(({ hold }) => hold)
+  return [
+    ...tables.flatMap((table, index) => {
+      const before = existing.get(table.name.toLowerCase())
+      return before === undefined ? [] : columnFaults(before, TABLES.toItem(table), `tables[${index}].columns`)
+    }),
+    ...held.map(({ name }) => ({ path: 'prune', text: `${name} is held: list it, or release it first` })),
+  ]
 }
 
 /** The table has rows already: a declaration may only add nullable columns. */
@@ -124,12 +136,15 @@ export function droppedViews(declaration: Declaration, existing: CurrentState['v
 }
 
 /** The tables that the declaration removes. */
-export function droppedTables(declaration: Declaration, existing: CurrentState['tables']): TableTarget[] {
+export function droppedTables(
+  declaration: Pick<Declaration, 'tables' | 'prune'>,
+  existing: CurrentState['tables'],
+): TableTarget[] {
   return dropped(declaration, declaration.tables, existing)
 }
 
 function dropped<Item>(
-  { prune }: Declaration,
+  { prune }: Pick<Declaration, 'prune'>,
   declared: readonly { readonly name: string }[] | undefined,
   existing: ReadonlyMap<string, Item>,
 ): Item[] {

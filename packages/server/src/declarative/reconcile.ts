@@ -29,6 +29,7 @@ import { BadDeclaration } from './bad-declaration.ts'
 import { checkMeaning } from './check-meaning.ts'
 import { BadCsv, readCsvFile } from './csv-file.ts'
 import { defer } from './deferral.ts'
+import { withDeletedRows } from './deleted-rows.ts'
 import type { DeclaredDocument } from './demo-documents.ts'
 import { TICKER } from './demo-feed.ts'
 import { emergencyUserFaults } from './emergency-users.ts'
@@ -206,17 +207,17 @@ async function reconcileLocked(whole: Declared, env: ReconcileEnv, dryRun: boole
     env.tables === undefined
       ? plan(withoutTables, state, secretDigests(env), [], resources)
       : plan(resolved, state, secretDigests(env), await checkCatalogue(declared, env.tables, state), resources)
-  if (!dryRun)
-    await apply(source, changes, {
-      ...env,
-      resources,
-      hashPassword,
-      initialRows: (table) => initialRows(table, declared),
-      tablePath: (table) => tablePath(table, declaration),
-      ...(env.localSignIn === 'break_glass' && {
-        emergencyUserFaults: () => emergencyUserFaults(changes, declaration, state),
-      }),
-    })
+  if (dryRun) return env.tables === undefined ? changes : withDeletedRows(changes, env.tables)
+  await apply(source, changes, {
+    ...env,
+    resources,
+    hashPassword,
+    initialRows: (table) => initialRows(table, declared),
+    tablePath: (table) => tablePath(table, declaration),
+    ...(env.localSignIn === 'break_glass' && {
+      emergencyUserFaults: () => emergencyUserFaults(changes, declaration, state),
+    }),
+  })
   return changes
 }
 

@@ -41,6 +41,10 @@ export interface TablesPort extends TableChecks {
   create(table: TableTarget, rows: AsyncIterable<readonly (string | null)[]> | undefined): Promise<void>
   /** Changes description, scopes, row filter and whether the table is live, and adds columns. */
   change(table: TableTarget): Promise<void>
+  /** The rows that the retention of the table, as it would be, deletes; counted up to a million. */
+  countDeleted(table: TableTarget): Promise<number>
+  /** Counted up to a million. */
+  countRows(name: string): Promise<number>
   drop(name: string): Promise<void>
   /** Creates or replaces views and drops others, all or none. */
   changeViews(views: readonly ViewTarget[], dropped: readonly string[]): Promise<void>

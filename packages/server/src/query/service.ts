@@ -217,7 +217,7 @@ export class QueryService {
     if (options.metrics !== undefined) this.#watch(options.metrics)
     this.activity = createQueryActivity(this.running, this.#live)
     this.documents = new Documents({ rows: engine.documents, owners, clock, audit, perOwner: limits.documentsPerOwner })
-    this.tables = createTables({ engine, catalogue, clock })
+    this.tables = createTables({ engine, catalogue, clock, audit })
     this.query = createRunner(this.#parts)
     this.keeper = options.keeper
     catalogue.onChange(() => this.#followRetention())

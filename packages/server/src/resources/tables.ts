@@ -88,7 +88,7 @@ const TABLE = closed(['name', 'columns'], {
     time: text({ minLength: 1, description: 'How long rows are kept, such as 30 days.' }),
     on: text({ pattern: TABLE_NAME, description: 'The Timestamp or Date that says how old a row is.' }),
   }),
-  hold: flag('true: no row can be deleted, nor the table: WITH (hold = on). Default: false.'),
+  hold: flag('true: no row can be deleted, nor the table: WITH (hold = on). false releases it. Absent: as it is.'),
   csv: text({
     minLength: 1,
     description: 'A CSV file with the initial rows, inserted when the table is created. The header names the columns.',

@@ -71,7 +71,7 @@ async function openPrepared(config: Config, options: ResourceOptions, cleanup: C
 
 async function openTables<T>(
   config: Config,
-  { database, stores, clock, masterKey }: Resources,
+  { database, stores, clock, masterKey, audit }: Resources,
   use: (tables: TablesPort) => Promise<T>,
 ): Promise<T> {
   const { openQuery } = await import('../query/index.ts')
@@ -82,6 +82,7 @@ async function openTables<T>(
     const query = await openQuery({
       bus,
       clock,
+      audit,
       database: { dataFolder: config.data, databaseUrl: config.databaseUrl },
       // Row filters are bound with the definitions; no caller has values here.
       attributes: { definitions: () => stores.attributes.list(), currentValues: () => ({}) },

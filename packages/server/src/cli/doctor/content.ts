@@ -1,4 +1,4 @@
-/** Checks the content of the database: signing keys, audit log, administrators and clients. */
+/** Checks the content of the database: signing keys, audit log, retention, administrators and clients. */
 import type { Config } from '../../config/config.ts'
 import { verifyAuditLog } from '../../store/audit/verify.ts'
 import type { Database } from '../../store/database/database.ts'
@@ -7,6 +7,7 @@ import { findKnownSecrets } from '../../store/known-secrets.ts'
 import { createStores } from '../../store/stores.ts'
 import { checkAuditCopy } from './audit-copy.ts'
 import { collect, type Finding, fault, ok, warning } from './finding.ts'
+import { checkRetention } from './retention.ts'
 
 const DAY = 86_400_000
 const CLOCK_TOLERANCE_MS = 5_000
@@ -23,6 +24,7 @@ export async function checkContent(database: Database, options: ContentOptions):
     await checkKeys(database, options),
     await checkAudit(database, options.now),
     await checkAuditCopy(options.config, database),
+    await checkRetention(options.config, database, options.now),
     ...(await Array.fromAsync(checkAccess(database))),
     await checkKnownSecrets(database),
   ])

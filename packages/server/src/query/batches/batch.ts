@@ -225,3 +225,8 @@ function sized(bytes: Uint8Array, length: number): Uint8Array {
   exact.set(bytes.subarray(0, length))
   return exact
 }
+
+/** The first row whose value is less than the bound; -1 if there is none. */
+export function findBelow(vector: Vector | undefined, bound: bigint): number {
+  return vector?.kind === 'integers' ? vector.values.findIndex((value) => BigInt(value) < bound) : -1
+}

@@ -19,6 +19,7 @@ import { insertRows, permitRows, type RowsCall } from '../run/insert-rows.ts'
 import { type RunEnv, runWork, type Work } from '../run/run.ts'
 import type { RunningQuery } from '../run/running.ts'
 import { type CheckedColumn, checkBatch } from './check-batch.ts'
+import { findClosed } from './closed-rows.ts'
 import { otherDelimiter } from './csv.ts'
 import { type BulkFormat, chooseNames, openReader } from './formats.ts'
 import { keepBody } from './kept-body.ts'
@@ -150,10 +151,15 @@ async function readRows(
   // Rights, before more is read.
   const { planned } = planInsert(call, table, columns, env)
   permitRows(rowsCall(call, planned), env)
+  const { duplicates, isDryRun = false, idempotencyKey } = call
+  const judged = { table: env.catalogue.snapshot.findDefinition(table.name), columns, duplicates, isDryRun }
+  // A request that was answered before is answered as it was, however old its rows are now.
+  const isOnce = idempotencyKey !== undefined && !isDryRun
+  const closed = isOnce ? undefined : await findClosed(judged, env.engine.retention)
   const rows = new SpoolRows(spool, env.engine.spoolEncoder(columns))
   for await (const batch of reader.read(columns)) {
     call.running.signal.throwIfAborted()
-    checkBatch(batch, columns, rows.count)
+    checkBatch(batch, columns, rows.count, closed)
     await rows.add(batch)
     // To read and to encode a batch takes some milliseconds each.
     await immediate()

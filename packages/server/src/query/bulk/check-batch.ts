@@ -4,6 +4,7 @@ import type { Nulls, Vector } from '../batches/batch.ts'
 import { atPlace, type NamedColumn, type Place } from '../batches/row-error.ts'
 import { keyTooLongError, notNullError } from '../engines/runtime-error.ts'
 import { refuse } from '../errors.ts'
+import { type ClosedRows, refuseClosed } from './closed-rows.ts'
 import type { ReadBatch } from './reader.ts'
 
 export interface CheckedColumn extends NamedColumn {
@@ -15,10 +16,12 @@ export interface CheckedColumn extends NamedColumn {
 
 /** `before`: the rows of earlier batches. */
 export function checkBatch(
-  { rows, columns: vectors, lines }: ReadBatch,
+  batch: ReadBatch,
   columns: readonly CheckedColumn[],
   before: number,
+  closed: ClosedRows | undefined,
 ): void {
+  const { rows, columns: vectors, lines } = batch
   const rowPlace = (row: number): Place => {
     const line = lines?.[row]
     return line === undefined ? { row: before + row + 1 } : { line }
@@ -34,6 +37,7 @@ export function checkBatch(
     const long = maxBytes === undefined ? -1 : vector.lengths.findIndex((length) => length > maxBytes)
     if (long >= 0) throw atPlace(keyTooLongError(name, maxBytes ?? 0), rowPlace(long))
   }
+  if (closed !== undefined) refuseClosed(batch, closed, rowPlace)
   if (longest <= MAX_RESULT_ROW_BYTES) return
   for (let row = 0; row < rows; row++)
     if (rowBytes(vectors, row) > MAX_RESULT_ROW_BYTES)

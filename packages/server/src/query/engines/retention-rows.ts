@@ -11,6 +11,8 @@ import type { BuildSql, ServiceStore } from './service-store.ts'
 export interface RetentionState {
   /** In lower case. */
   readonly name: string
+  /** The column of these times: another one is counted anew. */
+  readonly timeColumn: string | undefined
   readonly isHeld: boolean
   /** Rows before it are closed. */
   readonly horizon: bigint | undefined
@@ -41,6 +43,7 @@ type StateRow = { readonly [Column in keyof typeof STATE_COLUMNS]: number | stri
 
 const STATE_COLUMNS = {
   name: true,
+  time_column: true,
   held: true,
   horizon: true,
   settling: true,
@@ -165,6 +168,15 @@ export class RetentionRows {
     return Number(row?.rows ?? 0)
   }
 
+  /** All rows, counted up to `most`. */
+  async count({ name }: TableDefinition, most: number): Promise<number> {
+    const from = `${this.#store.schema}.${this.#sql.identifier(name)}`
+    const [row] = await this.#store.read<{ rows: number | string }>(
+      () => `SELECT count(*) AS rows FROM (SELECT 1 FROM ${from} LIMIT ${most}) AS r`,
+    )
+    return Number(row?.rows ?? 0)
+  }
+
   /** Asks the keeper for a round. Returns its number; undefined if the table has no retention. */
   async request(table: string): Promise<number | undefined> {
     await this.#store.write([
@@ -204,6 +216,7 @@ function isNamed(table: string, value: Parameters<BuildSql>[0]): Sql {
 function toState(row: StateRow): RetentionState {
   return {
     name: String(row.name),
+    timeColumn: row.time_column === null ? undefined : String(row.time_column),
     isHeld: Number(row.held) === 1,
     horizon: toBigint(row.horizon),
     settling: toBigint(row.settling),

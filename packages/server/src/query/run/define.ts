@@ -1,7 +1,7 @@
 /** Runs CREATE, ALTER and DROP, and records every change of the catalogue in the audit log. */
 
 import { type AddCheck, type AddColumn, type BoundStatement, type CreateTable, refuse } from 'gatehouse-iql'
-import type { Audit } from 'gatehouse-protocol'
+import type { Audit, AuditEvent } from 'gatehouse-protocol'
 import { planChange } from '../catalogue/change.ts'
 import type { CatalogueChange, TableDefinition } from '../catalogue/definition.ts'
 import type { Bindable } from '../engines/emit/parameters.ts'
@@ -100,25 +100,20 @@ export function recordChanges(
       requestId,
       details: { statement: statementName(change), table, ...changedBy(change) },
     })
-    const isHeld = holdSetBy(change)
-    if (isHeld !== undefined)
-      audit.record({
-        event: isHeld ? 'table.held' : 'table.released',
-        actor: principal.subject,
-        client: principal.clientId,
-        target: table,
-        address,
-        requestId,
-        details: { table },
-      })
+    recordHold(audit, change, { actor: principal.subject, client: principal.clientId, address, requestId })
   }
 }
 
-function holdSetBy(change: CatalogueChange): boolean | undefined {
-  if (change.kind === 'drop') return undefined
+type HoldActor = Pick<AuditEvent, 'actor' | 'client' | 'address' | 'requestId'>
+
+/** A table that is held from now on, or no longer. */
+export function recordHold(audit: Audit, change: CatalogueChange, by: HoldActor, source?: string): void {
+  if (change.kind === 'drop') return
   const before = (change.kind === 'alter' && change.from.isHeld) || false
-  const isHeld = change.table.isHeld ?? false
-  return isHeld === before ? undefined : isHeld
+  const { name, isHeld = false } = change.table
+  if (isHeld === before) return
+  const details = { table: name, ...(source !== undefined && { source }) }
+  audit.record({ ...by, event: isHeld ? 'table.held' : 'table.released', target: name, details })
 }
 
 function statementName(change: CatalogueChange): string {

@@ -10,10 +10,10 @@ import {
   printExpression,
   type TableView,
 } from 'gatehouse-iql'
-import type { Clock } from 'gatehouse-protocol'
+import type { Audit, Clock } from 'gatehouse-protocol'
 import { altered } from '../catalogue/change.ts'
 import { bindViews, type ViewSpec } from '../catalogue/declared-views.ts'
-import type { CheckDefinition } from '../catalogue/definition.ts'
+import type { CatalogueChange, CheckDefinition } from '../catalogue/definition.ts'
 import type { CatalogueSnapshot } from '../catalogue/snapshot.ts'
 import {
   changesFor,
@@ -31,6 +31,8 @@ import { emitInsert } from '../engines/emit/write.ts'
 import type { ConstraintText, Engine, WriteStep } from '../engines/engine.ts'
 import { checkError } from '../engines/runtime-error.ts'
 import { refuse } from '../errors.ts'
+import { MOST_COUNTED, previewRetention } from '../retention/preview.ts'
+import { recordHold } from './define.ts'
 import type { NodeCatalogue } from './node-catalogue.ts'
 import { readRows } from './read-rows.ts'
 
@@ -39,6 +41,10 @@ export interface Tables extends TableChecks {
   create(table: TableSpec, rows?: AsyncIterable<TextRow> | Iterable<TextRow>): Promise<void>
   /** Changes the description, the scopes, the row filter and whether it is live, and adds new columns. */
   change(table: TableSpec): Promise<void>
+  /** The rows that the retention of the table, as it would be, deletes; counted up to a million. */
+  countDeleted(table: TableSpec): Promise<number>
+  /** Counted up to a million. */
+  countRows(name: string): Promise<number>
   drop(name: string): Promise<void>
   /** Creates or replaces views and drops others, all or none. */
   changeViews(views: readonly ViewSpec[], dropped: readonly string[]): Promise<void>
@@ -52,6 +58,7 @@ export interface TablesEnv {
   readonly engine: Engine
   readonly catalogue: NodeCatalogue
   readonly clock: Clock
+  readonly audit: Audit
 }
 
 /** Rows per statement, and statements per transaction. */
@@ -63,9 +70,7 @@ export function createTables(env: TablesEnv): Tables {
   const tables: Tables = {
     ...createTableChecks(() => catalogue.snapshot, env.clock),
     async create(table, rows) {
-      await catalogue.change([
-        { change: { kind: 'create', table: define(table, catalogue.snapshot.attributes, env.clock) }, fill: null },
-      ])
+      await changeAll([{ kind: 'create', table: define(table, catalogue.snapshot.attributes, env.clock) }], env)
       if (rows === undefined) return
       try {
         const named = await withColumns(rows)
@@ -78,8 +83,18 @@ export function createTables(env: TablesEnv): Tables {
     async change(table) {
       const changes = changesFor(table, catalogue.snapshot, catalogue.snapshot.attributes, env.clock)
       const known = catalogue.snapshot.findDefinition(table.name)?.checks ?? []
-      await catalogue.change(changes.map((change) => ({ change, fill: null })))
+      await changeAll(changes, env)
       await refuseViolations(table.name, known, env)
+    },
+    async countDeleted({ name, retention, hold }) {
+      const current = catalogue.snapshot.findDefinition(name)
+      const column = current?.columns.find((known) => known.name === retention?.on)
+      if (current === undefined || column === undefined) return 0
+      return (await previewRetention({ ...current, retention, isHeld: hold }, env.engine.retention)).rows
+    },
+    async countRows(name) {
+      const table = catalogue.snapshot.findDefinition(name)
+      return table === undefined ? 0 : env.engine.retention.count(table, MOST_COUNTED)
     },
     async drop(name) {
       await catalogue.change([{ change: { kind: 'drop', name, isView: false }, fill: null }])
@@ -94,6 +109,11 @@ export function createTables(env: TablesEnv): Tables {
     refresh: () => catalogue.refresh(),
   }
   return tables
+}
+
+async function changeAll(changes: readonly CatalogueChange[], { catalogue, audit }: TablesEnv): Promise<void> {
+  await catalogue.change(changes.map((change) => ({ change, fill: null })))
+  for (const change of changes) recordHold(audit, change, {}, 'file')
 }
 
 /** A check that existing rows do not meet is removed again. */

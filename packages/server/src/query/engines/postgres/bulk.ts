@@ -2,7 +2,7 @@
 import { open } from 'node:fs/promises'
 import { MICROS_PER_DAY, readTimestamp } from 'gatehouse-iql'
 import type { PoolClient } from 'pg'
-import type { ColumnBatch, Vector } from '../../batches/batch.ts'
+import { type ColumnBatch, findBelow } from '../../batches/batch.ts'
 import { atPlace } from '../../batches/row-error.ts'
 import { readSpool } from '../../batches/spool-file.ts'
 import type { BulkRequest, BulkStatement, WriteOutcome, WriteReply } from '../engine.ts'
@@ -99,14 +99,9 @@ class BulkRun {
     const { columns, timeColumn } = this.#request
     const horizon = readTimestamp(String(refusal.details.members?.Horizon)) ?? 0n
     const bound = columns[timeColumn]?.type.kind === 'Date' ? horizon / MICROS_PER_DAY : horizon
-    const row = findBefore(bound, batch.columns[timeColumn])
+    const row = findBelow(batch.columns[timeColumn], bound)
     return row === -1 ? error : atPlace(refusal, { row: this.rows + row + 1 })
   }
-}
-
-/** The first value before the bound; -1 if there is none. */
-function findBefore(bound: bigint, vector: Vector | undefined): number {
-  return vector?.kind === 'integers' ? vector.values.findIndex((value) => BigInt(value) < bound) : -1
 }
 
 /** The emitted insert reads the rows of `b`. */

@@ -21,6 +21,12 @@ export async function beforeChange(client: ClientBase, change: CatalogueChange):
 export async function afterChange(client: ClientBase, change: CatalogueChange): Promise<void> {
   if (change.kind === 'drop') return
   if (!keepsTriggers(change)) await createTriggers(client, change.table)
+  if (change.kind === 'alter' && change.step.kind === 'rename-column') {
+    const { column, to } = change.step
+    const set = `UPDATE ${TABLE} SET time_column = $1 WHERE name = $2 AND time_column = $3`
+    await client.query(set, [to, change.name.toLowerCase(), column])
+    return
+  }
   const before = change.kind === 'alter' ? change.from : undefined
   if (JSON.stringify(pick(before)) === JSON.stringify(pick(change.table))) return
   const { rows } = await client.query<{ now: string }>(

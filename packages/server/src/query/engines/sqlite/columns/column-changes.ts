@@ -4,7 +4,7 @@ import type { CatalogueChange, TableDefinition } from '../../../catalogue/defini
 import { refuse } from '../../../errors.ts'
 import { rowId } from '../dialect/row-id.ts'
 import { addTable, listTables, prepareSegmentTables, removeTable } from './segment-tables.ts'
-import { createTriggers, dropTriggers, hasTriggers, storedTriggers } from './segment-triggers.ts'
+import { createTriggers, dropTriggers, triggerCheck } from './segment-triggers.ts'
 
 /** In a transaction, before a change of the catalogue. */
 export function beforeChange(database: Database, change: CatalogueChange): void {
@@ -63,9 +63,9 @@ function dropColumns(database: Database, name: string): void {
 export function prepareColumns(database: Database, tables: readonly TableDefinition[]): void {
   prepareSegmentTables(database)
   const known = new Set(listTables(database))
-  const triggers = storedTriggers(database)
+  const hasTriggers = triggerCheck(database)
   const wanted = tables.filter(({ isColumnar }) => isColumnar)
   for (const table of wanted)
-    if (!known.delete(table.name.toLowerCase()) || !hasTriggers(triggers, table)) createColumns(database, table)
+    if (!known.delete(table.name.toLowerCase()) || !hasTriggers(table)) createColumns(database, table)
   for (const name of known) dropColumns(database, name)
 }

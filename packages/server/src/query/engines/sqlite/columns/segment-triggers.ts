@@ -9,43 +9,26 @@ import type { Sql } from '../../emit/dialect.ts'
 import { SQLITE } from '../dialect/dialect.ts'
 import { rowId } from '../dialect/row-id.ts'
 import { columnAffinity } from '../representation.ts'
+import { createAll, defineTrigger, dropAll, hasAll, storedTriggers, type Trigger } from '../triggers.ts'
 import { COLUMN_TABLES, MARKS, SEGMENTS } from './segment-tables.ts'
 
 const PREFIX = '_gh_columns_'
 
-interface Trigger {
-  readonly name: string
-  /** As SQLite stores it: without a schema. */
-  readonly sql: Sql
-}
-
 /** In a transaction. */
 export function createTriggers(database: Database, table: TableDefinition): void {
   dropTriggers(database, table.name)
-  for (const { sql } of listTriggers(table)) database.exec(sql)
+  createAll(database, listTriggers(table))
 }
 
 /** In a transaction. */
 export function dropTriggers(database: Database, table: string): void {
-  for (const name of storedTriggers(database).keys())
-    if (name.startsWith(triggerPrefix(table))) database.exec(`DROP TRIGGER main.${name}`)
+  dropAll(database, triggerPrefix(table))
 }
 
-/** Whether the table has the triggers that it should have. An earlier version may have created others. */
-export function hasTriggers(stored: ReadonlyMap<string, Sql>, table: TableDefinition): boolean {
-  return listTriggers(table).every(({ name, sql }) => stored.get(name) === sql)
-}
-
-/** The texts of all such triggers, by name. */
-export function storedTriggers(database: Database): ReadonlyMap<string, Sql> {
-  return new Map(
-    database
-      .prepare<[number, string], [string, Sql]>(
-        "SELECT name, sql FROM main.sqlite_schema WHERE type = 'trigger' AND substr(name, 1, ?) = ?",
-      )
-      .raw(true)
-      .all(PREFIX.length, PREFIX),
-  )
+/** Says whether a table has the triggers that it should have. */
+export function triggerCheck(database: Database): (table: TableDefinition) => boolean {
+  const stored = storedTriggers(database, PREFIX)
+  return (table) => hasAll(stored, listTriggers(table))
 }
 
 function triggerPrefix(table: string): string {
@@ -62,10 +45,8 @@ function listTriggers(table: TableDefinition): Trigger[] {
     const first = `(SELECT max(first) FROM ${SEGMENTS} WHERE name = ${key} AND first <= ${row})`
     return `${insertMark(`${SEGMENTS} AS s`)} s.name = ${key} AND s.first = ${first} AND s.last >= ${row} AND ${IS_UNMARKED};`
   }
-  const trigger = (name: string, event: Sql, condition: Sql, actions: readonly Sql[]): Trigger => ({
-    name: triggerPrefix(table.name) + name,
-    sql: `CREATE TRIGGER ${triggerPrefix(table.name)}${name} ${event} ON ${target} WHEN ${condition} BEGIN ${actions.join(' ')} END`,
-  })
+  const trigger = (name: string, event: Sql, condition: Sql, actions: readonly Sql[]): Trigger =>
+    defineTrigger(triggerPrefix(table.name) + name, event, target, condition, actions)
   const [before, after] = [`OLD.${id}`, `NEW.${id}`]
   const replaced = uniqueKeys(table).map((columns) => {
     const equal = columns.map((name) => `r.${SQLITE.identifier(name)} = NEW.${SQLITE.identifier(name)}`)

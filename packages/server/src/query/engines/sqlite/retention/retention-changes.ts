@@ -2,7 +2,7 @@
 import type { Database } from 'better-sqlite3'
 import type { CatalogueChange, TableDefinition } from '../../../catalogue/definition.ts'
 import { isGuarded, nextState, RETENTION, type StoredRetention } from '../../retention.ts'
-import { createTriggers, dropTriggers, hasTriggers, MODE, storedTriggers } from './retention-triggers.ts'
+import { createTriggers, dropTriggers, MODE, triggerCheck } from './retention-triggers.ts'
 
 /** In a transaction, before a change of the catalogue. */
 export function beforeChange(database: Database, change: CatalogueChange): void {
@@ -17,6 +17,13 @@ export function beforeChange(database: Database, change: CatalogueChange): void 
 export function afterChange(database: Database, change: CatalogueChange): void {
   if (change.kind === 'drop') return
   createTriggers(database, change.table)
+  if (change.kind === 'alter' && change.step.kind === 'rename-column') {
+    const { column, to } = change.step
+    database
+      .prepare(`UPDATE main.${RETENTION} SET time_column = ? WHERE name = ? AND time_column = ?`)
+      .run(to, change.name.toLowerCase(), column)
+    return
+  }
   const before = change.kind === 'alter' ? change.from : undefined
   if (JSON.stringify(pick(before)) === JSON.stringify(pick(change.table))) return
   const now = database
@@ -60,10 +67,10 @@ function storeState(database: Database, table: TableDefinition, now: bigint | un
 export function prepareRetention(database: Database, tables: readonly TableDefinition[]): void {
   database.exec(`CREATE TABLE IF NOT EXISTS main.${MODE} (id INTEGER PRIMARY KEY, replaces INTEGER NOT NULL)`)
   database.exec(`INSERT OR IGNORE INTO main.${MODE} (id, replaces) VALUES (1, 0)`)
-  const triggers = storedTriggers(database)
+  const hasTriggers = triggerCheck(database)
   const known = new Set(database.prepare<[], string>(`SELECT name FROM main.${RETENTION}`).pluck(true).all())
   for (const table of tables.filter(isGuarded)) {
-    if (!hasTriggers(triggers, table)) {
+    if (!hasTriggers(table)) {
       dropTriggers(database, table.name)
       createTriggers(database, table)
     }

@@ -8,6 +8,7 @@ import type { Sql } from '../../emit/dialect.ts'
 import { CUTS, isGuarded, RETENTION, RETENTION_PREFIX, retentionName } from '../../retention.ts'
 import { SQLITE } from '../dialect/dialect.ts'
 import { rowId } from '../dialect/row-id.ts'
+import { createAll, defineTrigger, dropAll, hasAll, storedTriggers, type Trigger } from '../triggers.ts'
 
 /** Has the one row (1, 0). */
 export const MODE = '_gh_retention_mode'
@@ -15,47 +16,28 @@ export const MODE = '_gh_retention_mode'
 export const TOO_OLD = 'gatehouse: Data.TooOld: '
 export const HELD = 'gatehouse: Data.Held: '
 
-interface Trigger {
-  readonly name: string
-  /** As SQLite stores it: without a schema. */
-  readonly sql: Sql
-}
-
 /** In a transaction. */
 export function createTriggers(database: Database, table: TableDefinition): void {
-  if (isGuarded(table)) for (const { sql } of triggersOf(table)) database.exec(sql)
+  if (isGuarded(table)) createAll(database, listTriggers(table))
 }
 
 /** In a transaction. */
 export function dropTriggers(database: Database, table: string): void {
-  for (const name of storedTriggers(database).keys())
-    if (name.startsWith(retentionName(table))) database.exec(`DROP TRIGGER main.${name}`)
+  dropAll(database, retentionName(table))
 }
 
-export function hasTriggers(stored: ReadonlyMap<string, Sql>, table: TableDefinition): boolean {
-  return triggersOf(table).every(({ name, sql }) => stored.get(name) === sql)
+/** Says whether a table has the triggers that it should have. */
+export function triggerCheck(database: Database): (table: TableDefinition) => boolean {
+  const stored = storedTriggers(database, RETENTION_PREFIX)
+  return (table) => hasAll(stored, listTriggers(table))
 }
 
-/** The texts of all such triggers, by name. */
-export function storedTriggers(database: Database): ReadonlyMap<string, Sql> {
-  return new Map(
-    database
-      .prepare<[number, string], [string, Sql]>(
-        "SELECT name, sql FROM main.sqlite_schema WHERE type = 'trigger' AND substr(name, 1, ?) = ?",
-      )
-      .raw(true)
-      .all(RETENTION_PREFIX.length, RETENTION_PREFIX),
-  )
-}
-
-function triggersOf(table: TableDefinition): Trigger[] {
+function listTriggers(table: TableDefinition): Trigger[] {
   const { name, retention, isHeld = false } = table
   const key = quote(name.toLowerCase())
   const target = SQLITE.identifier(name)
-  const trigger = (suffix: string, event: Sql, condition: Sql, actions: readonly Sql[]): Trigger => ({
-    name: `${retentionName(name)}_${suffix}`,
-    sql: `CREATE TRIGGER ${retentionName(name)}_${suffix} ${event} ON ${target} WHEN ${condition} BEGIN ${actions.join(' ')} END`,
-  })
+  const trigger = (suffix: string, event: Sql, condition: Sql, actions: readonly Sql[]): Trigger =>
+    defineTrigger(`${retentionName(name)}_${suffix}`, event, target, condition, actions)
   const tooOld = `SELECT RAISE(ABORT, ${quote(TOO_OLD + name)})`
   const held = `SELECT RAISE(ABORT, ${quote(HELD + name)})`
   const isClosed = (row: Sql): Sql => (retention === undefined ? 'FALSE' : isBefore(table, row))
