@@ -2,7 +2,7 @@
 import { isList, isObject, readJson, writeJson } from '../../../packages/server/src/query/json.ts'
 import { openPlace } from '../../support/engines.ts'
 import { stopOwnPostgres } from '../../support/postgres.ts'
-import { type QueryServer, startQueryServer } from '../query-server.ts'
+import { type QueryServer, type ServerOptions, startQueryServer } from '../query-server.ts'
 import { COLUMNS, type Row, VIEWS } from './data.ts'
 
 export interface BothEngines {
@@ -32,18 +32,15 @@ export interface Answer {
 const NOW = Date.parse('2026-02-28T23:30:00.250Z')
 
 export async function openBothEngines(): Promise<BothEngines> {
-  const sqlite = await open('sqlite')
-  const postgres = await open('postgres')
+  const sqlite = await openEngine('sqlite')
+  const postgres = await openEngine('postgres')
   const both = [sqlite, postgres]
   return {
     async load(a, b) {
-      for (const { server } of both) {
-        await fill(server, 'a', a)
-        await fill(server, 'b', b)
-      }
+      for (const { load } of both) await load(a, b)
     },
     async ask(statement, parameters) {
-      const [one, other] = await Promise.all(both.map(({ server }) => answer(server, statement, parameters)))
+      const [one, other] = await Promise.all(both.map(({ ask }) => ask(statement, parameters)))
       if (one === undefined || other === undefined) throw new Error('An engine without an answer')
       return { sqlite: one, postgres: other }
     },
@@ -58,17 +55,29 @@ export async function openBothEngines(): Promise<BothEngines> {
   }
 }
 
-async function open(engine: 'sqlite' | 'postgres') {
+/** The tables `a` and `b` on one engine; `options` is what follows their columns. */
+export async function openEngine(
+  engine: 'sqlite' | 'postgres',
+  { options = '', ...service }: { readonly options?: string } & ServerOptions = {},
+) {
   const { place, leave } = await openPlace(engine)
   const server = await startQueryServer(place, {
     clock: () => NOW,
     limits: { concurrency: 2, milliseconds: 10_000, perUser: 1000 },
+    ...service,
   })
   const columns = COLUMNS.map(({ name, type }) => `${name} ${type}${name === 'id' ? ' PRIMARY KEY' : ''}`)
-  for (const table of ['a', 'b']) await must(server, `CREATE TABLE ${table} (${columns.join(', ')})`)
+  for (const table of ['a', 'b']) await must(server, `CREATE TABLE ${table} (${columns.join(', ')})${options}`)
   for (const [view, query] of VIEWS) await must(server, `CREATE VIEW ${view} AS ${query}`)
   return {
     server,
+    dataFolder: place.dataFolder,
+    /** Replaces the rows of both. */
+    async load(a: readonly Row[], b: readonly Row[]): Promise<void> {
+      await fill(server, 'a', a)
+      await fill(server, 'b', b)
+    },
+    ask: (statement: string, parameters?: Readonly<Record<string, unknown>>) => answer(server, statement, parameters),
     async leave() {
       await server.stop()
       await leave()
