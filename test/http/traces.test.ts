@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
+import { agentToken, McpClient } from '../support/mcp.ts'
 import { type ProgramRequest, startProgram } from '../support/remote-program.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { connect } from '../support/stream-client.ts'
@@ -60,6 +61,7 @@ onEveryEngineInLongRuns('traces', (place, engine) => {
   const REFUSED = 'd'.repeat(32)
   const CALL = 'e'.repeat(32)
   const WIRE = 'f'.repeat(32)
+  const AGENT = '9'.repeat(32)
   let called: ProgramRequest | undefined
   const CALLER = '00f067aa0ba902b7'
   const parent = (trace: string, flags = '01') => ({ traceparent: `00-${trace}-${CALLER}-${flags}` })
@@ -96,6 +98,11 @@ onEveryEngineInLongRuns('traces', (place, engine) => {
     await session.query("SELECT symbol, 'very-secret' AS said FROM trades ORDER BY id LIMIT 3")
     await session.query(`SELECT id FROM trades LIMIT 3 /*app='x',traceparent='${parent(WIRE).traceparent}'*/`)
     session.close()
+    const agent = new McpClient(server, await agentToken(server))
+    const statement = "SELECT symbol, 'very-secret' AS said FROM trades ORDER BY id LIMIT 3"
+    await agent.call('query', { statement }, { meta: parent(AGENT) })
+    await agent.call('query', { statement }, { meta: parent(AGENT, '00') })
+    await agent.call('query', { statement }, { meta: { traceparent: 'nonsense' } })
   }
 
   async function callRemoteController(token: string): Promise<void> {
@@ -128,14 +135,10 @@ onEveryEngineInLongRuns('traces', (place, engine) => {
     const { server: span } = of(HEALTH)
     assert.partialDeepStrictEqual(span, { parentSpanId: CALLER, name: 'GET /healthz' })
     assert.ok(BigInt(span.endTimeUnixNano) >= BigInt(span.startTimeUnixNano))
-    assert.deepEqual([...new Set(spans.map(({ traceId }) => traceId))].toSorted(), [
-      HEALTH,
-      TOKEN,
-      QUERY,
-      REFUSED,
-      CALL,
-      WIRE,
-    ])
+    assert.deepEqual(
+      [...new Set(spans.map(({ traceId }) => traceId))].toSorted(),
+      [AGENT, HEALTH, TOKEN, QUERY, REFUSED, CALL, WIRE].toSorted(),
+    )
   })
 
   test('a statement over PostgreSQL’s protocol is a span, in the trace that a comment names', () => {
@@ -175,6 +178,14 @@ onEveryEngineInLongRuns('traces', (place, engine) => {
     assert.ok(query !== undefined)
     assert.equal(query.parentSpanId, span.spanId)
     assert.partialDeepStrictEqual(attributes(query), { 'gatehouse.outcome': 'ok', 'gatehouse.rows': 3 })
+  })
+
+  test('a call of an agent is a span of the trace that its message names, with its statement', () => {
+    const { server: span, children } = of(AGENT)
+    assert.partialDeepStrictEqual(span, { parentSpanId: CALLER, name: 'tools/call query' })
+    assert.deepEqual(attributes(span), { 'mcp.method.name': 'tools/call', 'gen_ai.tool.name': 'query' })
+    const query = children.find(({ name }) => name === 'query')
+    assert.equal(query?.parentSpanId, span.spanId)
   })
 
   test('a request to a remote controller is a span in the trace of the upgrade, which the program continues', () => {

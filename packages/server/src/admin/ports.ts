@@ -140,6 +140,18 @@ export interface ColumnSegments {
   rebuild(table: string): Promise<boolean>
 }
 
+/** What agents have done lately, by grant. */
+export type AgentActivity = (grants: readonly string[]) => Promise<ReadonlyMap<string, AgentUse>>
+
+export interface AgentUse {
+  /** In milliseconds since the epoch; undefined if it has not called. */
+  readonly last: number | undefined
+  readonly callsToday: number
+  readonly rowsToday: number
+  /** Those that have not ended. */
+  readonly watches: number
+}
+
 /** The retention of tables. */
 export interface RetentionRounds {
   list(): Promise<readonly object[]>

@@ -11,6 +11,7 @@ import type { Database } from '../store/database/database.ts'
 import type { Stores } from '../store/stores.ts'
 import type { SigningKeyring } from './keyring.ts'
 import type {
+  AgentActivity,
   ClusterActivity,
   ColumnSegments,
   FeedMessages,
@@ -91,6 +92,8 @@ export interface AdminEnv {
   readonly columns?: ColumnSegments | undefined
   /** Undefined where no query service runs. */
   readonly retention?: (() => Promise<RetentionRounds>) | undefined
+  /** Undefined where no agents are served. */
+  readonly agentActivity?: AgentActivity | undefined
   /** Undefined where no mail is set up. */
   readonly mail: MailAdministration | undefined
   /** Undefined where `backup_url` is not set. */

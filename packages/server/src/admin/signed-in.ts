@@ -2,6 +2,7 @@
 
 import type { GrantOfUser } from '../store/authorizations/grants.ts'
 import { countRows } from '../store/database/counts.ts'
+import type { AgentUse } from './ports.ts'
 import { instant, type JsonObject } from './request/body.ts'
 import { change, record } from './request/change.ts'
 import { cursorQuery, PAGE_REPLY, pageReply, readPage, readTimeCursor, writeTimeCursor } from './request/page.ts'
@@ -36,14 +37,18 @@ export const signedInRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/grants',
     scope: 'Identity/Admin',
-    summary: 'Lists the current grants of applications and their scopes, page by page, newest first.',
+    summary:
+      'Lists the current grants of applications and their scopes, page by page, newest first; of agents also what they have called today.',
     query: { user: USER, agent: 'true: only those of agents.', ...cursorQuery('Grants') },
     reply: PAGE_REPLY,
     async run(call, env) {
       const page = readPage(call)
       const found = await env.stores.grants.page({ ...(await readWanted(call, env)), limit: page.limit })
       const cursorKey = ({ grant }: GrantOfUser) => writeTimeCursor(grant)
-      return pageReply('/admin/grants', call, page, found, { cursorKey, present: presentGrant })
+      const ids = found.filter(({ grant }) => grant.details.agent === true).map(({ grant }) => grant.id)
+      const uses = ids.length === 0 ? undefined : await env.agentActivity?.(ids)
+      const present = (item: GrantOfUser) => ({ ...presentGrant(item), ...presentUse(uses?.get(item.grant.id)) })
+      return pageReply('/admin/grants', call, page, found, { cursorKey, present })
     },
   },
   {
@@ -85,6 +90,18 @@ async function readWanted(call: AdminCall, { stores }: AdminEnv) {
     agent: agent === 'true',
     userId: user === undefined ? undefined : (await findUser(stores, user)).id,
     after: readTimeCursor(readPage(call).after),
+  }
+}
+
+/** Absent for grants of other clients, and where no agents are served. */
+function presentUse(use: AgentUse | undefined): JsonObject {
+  if (use === undefined) return {}
+  const { last, callsToday, rowsToday, watches } = use
+  return {
+    last_call_at: last === undefined ? null : instant(last),
+    calls_today: callsToday,
+    rows_today: rowsToday,
+    watches,
   }
 }
 

@@ -7,6 +7,7 @@ import { readCredentials } from '../http/request/authentication.ts'
 import type { RouteGroup } from '../http/route.ts'
 import type { QueryService } from '../query/index.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import type { Trace, WorkTrace } from '../telemetry/trace.ts'
 import { BODY, Endpoint, requireAgentScope, requireRight } from './protocol/endpoint.ts'
 import type { Call, Features } from './protocol/features.ts'
 import { StateSeal } from './protocol/input.ts'
@@ -14,6 +15,7 @@ import { type ListenEnv, Listeners } from './protocol/listen.ts'
 import { createNames } from './resources/names.ts'
 import { createPrompts } from './resources/prompts.ts'
 import { createResources } from './resources/resources.ts'
+import { CallCounts } from './tools/call-counts.ts'
 import type { ScanRules } from './tools/expense.ts'
 import { listFeedsTool, readFeedTool } from './tools/feeds.ts'
 import { iqlHelpTool } from './tools/iql-help.ts'
@@ -38,6 +40,8 @@ export interface McpOptions {
   readonly cors: CorsPolicy
   readonly audit: Audit
   readonly metrics: Metrics
+  /** Undefined where no traces are sent. */
+  readonly trace: (WorkTrace & Trace) | undefined
   readonly clock: Clock
   readonly bus: ListenEnv['bus']
   readonly onError: (error: unknown) => void
@@ -64,6 +68,7 @@ export function openMcp(options: McpOptions): Mcp {
   const feeds = () => options.feeds
   const store = new WatchStore(query.watches, clock, onError)
   metrics.watch('gatehouse_mcp_watches', () => [[{}, store.count]])
+  const calls = new CallCounts(query.agentCalls, clock, onError)
   const access = requireAgentScope(options.scopes)
   const listeners = new Listeners({
     ...{ authenticate, bus, clock, metrics, serverInfo },
@@ -72,7 +77,7 @@ export function openMcp(options: McpOptions): Mcp {
   })
   const endpoint = new Endpoint({
     ...{ serverInfo, metrics, listeners },
-    features: platformFeatures(options, feeds, store),
+    features: platformFeatures(options, feeds, store, calls),
     states: new StateSeal(deriveKey, clock),
     isUnchanged: (context) => isUnchanged(context, authenticate),
   })
@@ -89,6 +94,7 @@ export function openMcp(options: McpOptions): Mcp {
     stop() {
       listeners.stop()
       store.close()
+      calls.close()
     },
   }
 }
@@ -99,10 +105,15 @@ async function isUnchanged({ headers, principal }: Context, authenticate: Authen
   return now !== undefined && now.scopes.symmetricDifference(principal.scopes).size === 0
 }
 
-function platformFeatures(options: McpOptions, feeds: () => FeedService | undefined, store: WatchStore): Features {
+function platformFeatures(
+  options: McpOptions,
+  feeds: () => FeedService | undefined,
+  store: WatchStore,
+  calls: CallCounts,
+): Features {
   const { query, issuer } = options
-  const statements = new Statements(query, issuer, options.scanRules)
-  const env = { ...options, rows: new RowBudget(options.window, options.rowsPerDay) }
+  const statements = new Statements(query, issuer, options.scanRules, options.trace)
+  const env = { ...options, rows: new RowBudget(options.window, options.rowsPerDay), calls }
   const watching = { statements, live: query.live, feeds, store }
   const tools = [
     listTablesTool(query),

@@ -11,6 +11,7 @@ import { createQueryActivity, type QueryActivity } from './activity.ts'
 import { Spools } from './bulk/spools.ts'
 import { type AttributeSource, NO_ATTRIBUTES } from './catalogue/attributes.ts'
 import type { CatalogueSnapshot, TablePage } from './catalogue/snapshot.ts'
+import type { AgentCallRows } from './engines/agent-calls.ts'
 import type { ColumnTables } from './engines/column-tables.ts'
 import type { Engine } from './engines/engine.ts'
 import type { ColumnOptions, EngineOptions } from './engines/engine-options.ts'
@@ -265,6 +266,11 @@ export class QueryService {
   async estimateRows(name: string): Promise<number | undefined> {
     const table = this.#catalogue.snapshot.table(name)
     return table === undefined || table.isSystem ? undefined : this.#engine.sizes.estimate(table)
+  }
+
+  /** How much agents have called. */
+  get agentCalls(): AgentCallRows {
+    return this.#engine.agentCalls
   }
 
   /** Calls the listener when tables were defined, changed or dropped. Returns the function that ends that. */

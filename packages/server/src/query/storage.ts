@@ -8,6 +8,7 @@ import type { PoolClient } from 'pg'
 import type { PostgresPlace } from '../store/database/servers/one-connection.ts'
 import { readDefinition, type TableDefinition } from './catalogue/definition.ts'
 import { findKeyLimit } from './catalogue/key-limit.ts'
+import { AGENT_CALLS } from './engines/agent-calls.ts'
 import { createIndex, createTable, ENTRIES, type TableDialect } from './engines/catalogue-sql.ts'
 import { DOCUMENT_READERS, DOCUMENTS } from './engines/document-rows.ts'
 import { KEEPER } from './engines/keeper-lease.ts'
@@ -140,7 +141,7 @@ function integers(...names: readonly string[]): Record<string, IqlType> {
 }
 
 const OF_PROCESSES = new RegExp(
-  `^(?:_gh_logs|_gh_log_.*|_gh_column_.*|${WATCHES}|${KEEPER}|${CUTS}|${MODE}|${COMMITS})$`,
+  `^(?:_gh_logs|_gh_log_.*|_gh_column_.*|${WATCHES}|${AGENT_CALLS}|${KEEPER}|${CUTS}|${MODE}|${COMMITS})$`,
 )
 
 /** Whether it is a table of processes that have ended, or the service makes a new one when it starts. */

@@ -1,5 +1,6 @@
 /** The Model Context Protocol in a server: loaded by its first request, where the settings serve it. */
 import { AGENT_PATH, type Clock } from 'gatehouse-protocol'
+import type { AgentActivity } from '../admin/ports.ts'
 import type { Feeds } from '../feeds/feeds.ts'
 import type { CorsPolicy } from '../http/cors.ts'
 import type { LazyRouteGroups } from '../http/route.ts'
@@ -16,6 +17,7 @@ export interface McpParts {
   readonly query: QueryService
   readonly clock: Clock
   readonly onError: (error: unknown) => void
+  readonly trace: McpOptions['trace']
   readonly settings: Pick<McpOptions, 'auditedStatement' | 'scanRules' | 'rowsPerDay'>
   /** Whose pages may call, besides those of the issuer and those that clients are registered with. */
   readonly origins: readonly string[]
@@ -34,7 +36,7 @@ interface McpEnv {
 
 /** Undefined where no agents are served, or no queries. */
 export function mcpParts(
-  { config, issuer, clock, logger }: Base,
+  { config, issuer, clock, logger, tracing }: Base,
   query: QueryService | undefined,
 ): McpParts | undefined {
   if (query === undefined || agentAccess(config, issuer) === undefined) return undefined
@@ -42,6 +44,7 @@ export function mcpParts(
   return {
     query,
     clock,
+    trace: tracing,
     origins: config.publicOrigins,
     onError: exceptOutages((error) => logger.error({ err: error }, 'agents error')),
     settings: {
@@ -53,7 +56,7 @@ export function mcpParts(
 }
 
 export function mcpRoutes(
-  { query, clock, settings, origins, onError }: McpParts,
+  { query, clock, settings, origins, trace, onError }: McpParts,
   { resources, identity, metrics, feeds, window, bus, stopping }: McpEnv,
   ofClients: (origin: string) => Promise<boolean>,
 ): LazyRouteGroups {
@@ -74,6 +77,7 @@ export function mcpRoutes(
         cors,
         audit: resources.audit,
         metrics,
+        trace,
         clock,
         bus,
         onError,
@@ -89,3 +93,27 @@ export function mcpRoutes(
     },
   }
 }
+
+/** For lists of grants. Counts are written every few seconds. */
+export function agentActivity({ query, clock }: Pick<McpParts, 'query' | 'clock'>): AgentActivity {
+  return async (grants) => {
+    const now = clock()
+    const today = new Date(now).toISOString().slice(0, 10)
+    const [calls, watches] = await Promise.all([
+      query.agentCalls.find(grants),
+      query.watches.countByOwner(grants, now - WATCH_MS),
+    ])
+    const byGrant = new Map(calls.map((row) => [row.owner, row]))
+    return new Map(
+      grants.map((grant) => {
+        const row = byGrant.get(grant)
+        const isToday = row?.day === today
+        const counts = { callsToday: isToday ? row.calls : 0, rowsToday: isToday ? row.rows : 0 }
+        return [grant, { last: row?.last, ...counts, watches: watches.get(grant) ?? 0 }]
+      }),
+    )
+  }
+}
+
+/** How long a watch is kept without use. */
+const WATCH_MS = 3_600_000

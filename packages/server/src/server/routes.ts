@@ -26,7 +26,7 @@ import { parseAttributeValues } from '../store/attributes/attribute-values.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Coverage } from './licensing.ts'
-import { type McpParts, mcpRoutes } from './mcp.ts'
+import { agentActivity, type McpParts, mcpRoutes } from './mcp.ts'
 import type { LazyPages } from './pages.ts'
 import type { Resources } from './resources.ts'
 
@@ -331,6 +331,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     feeds: parts.feeds?.service,
     columns: parts.columns,
     retention: parts.retention,
+    agentActivity: parts.mcp && agentActivity(parts.mcp),
     mail: parts.mail,
     replication: parts.replication,
     definitions: async () => parts.tables && (await import('../declarative/export.ts')).readDefinitions(parts.tables),

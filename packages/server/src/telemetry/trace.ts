@@ -25,6 +25,18 @@ export interface CallSpan {
   end(name: string, attributes: SpanAttributes, isFailed: boolean): void
 }
 
+/** Spans of work whose caller says in a message which trace it belongs to. */
+export interface WorkTrace {
+  /** Runs `act` in a span of the given trace, or, where that is none, of the current request; what follows from it are its children. */
+  runIn<Result>(work: TracedWork, act: () => Promise<Result>): Promise<Result>
+}
+
+export interface TracedWork {
+  readonly name: string
+  readonly traceparent: string | undefined
+  readonly attributes: SpanAttributes
+}
+
 /** Spans of work that no request over HTTP began: statements over PostgreSQL's protocol. */
 export interface StatementTrace {
   /** A span that ends now, in the given trace or in a new one, unless that is not sampled. */

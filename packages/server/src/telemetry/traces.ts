@@ -9,6 +9,8 @@ import {
   type SpanAttributes,
   type StatementTrace,
   type Trace,
+  type TracedWork,
+  type WorkTrace,
 } from './trace.ts'
 import { exportRequest, type FinishedSpan } from './trace-export.ts'
 
@@ -51,7 +53,7 @@ const SPANS_AT_ONCE = 512
 const MOST_WAITING = 4_096
 const SEND_TIMEOUT_MS = 5_000
 
-export class Tracing implements Trace, CallTrace, StatementTrace {
+export class Tracing implements Trace, CallTrace, StatementTrace, WorkTrace {
   readonly #options: TraceOptions
   readonly #served = new AsyncLocalStorage<SpanState>()
   readonly #finished: FinishedSpan[] = []
@@ -118,6 +120,28 @@ export class Tracing implements Trace, CallTrace, StatementTrace {
     const startedAt = endedAt - BigInt(Math.round(milliseconds * 1e6))
     const name = 'query'
     this.#keep({ traceId, spanId, parentSpanId, name, kind: 'server', startedAt, endedAt, attributes, isFailed })
+  }
+
+  async runIn<Result>({ name, traceparent, attributes }: TracedWork, act: () => Promise<Result>): Promise<Result> {
+    const span = this.#openWork(traceparent)
+    if (span === undefined) return act()
+    let isFailed = true
+    try {
+      const result = await this.#served.run(span, act)
+      isFailed = false
+      return result
+    } finally {
+      span.isOver = true
+      const { traceId, spanId, parentSpanId, startedAt } = span
+      const endedAt = unixNanoseconds()
+      this.#keep({ traceId, spanId, parentSpanId, name, kind: 'server', startedAt, endedAt, attributes, isFailed })
+    }
+  }
+
+  #openWork(traceparent: string | undefined): SpanState | undefined {
+    if (readTraceParent(traceparent) !== undefined) return beginRequest(traceparent, this.#options.ratio)
+    const parent = this.#parent
+    return parent && { ...createChild(parent), startedAt: unixNanoseconds(), isOver: false }
   }
 
   async flush(): Promise<void> {

@@ -27,6 +27,7 @@ import {
   useLoad,
   useSubmit,
 } from '../../ui/index.ts'
+import { numberText } from '../../ui/number.ts'
 import { RightBadges } from '../../ui/rights.tsx'
 import { word } from '../../ui/word.ts'
 import { ScopeChoice } from './scopes.tsx'
@@ -46,6 +47,9 @@ interface AgentGrant {
   readonly scopes: readonly string[]
   readonly created_at: string
   readonly expires_at: string
+  /** Absent where no agents are served. */
+  readonly last_call_at?: string | null
+  readonly calls_today?: number
 }
 
 const MOST_REFUSED = 50
@@ -90,6 +94,11 @@ export function Agents() {
               cell: ({ user, username }) => <a href={href('people', user)}>{username ?? user}</a>,
             },
             { title: 'Rights', wide: true, cell: ({ scopes }) => <Rights scopes={scopes} /> },
+            {
+              title: 'Last call',
+              cell: ({ last_call_at: at = null }) => (at === null ? '–' : <Time at={at} as="relative" />),
+            },
+            { title: 'Calls today', kind: 'number', cell: ({ calls_today: calls = 0 }) => numberText(calls) },
             { title: 'Since', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
             { title: 'Until', wide: true, cell: ({ expires_at: at }) => <Time at={at} as="relative" /> },
             dangerColumn<AgentGrant>(

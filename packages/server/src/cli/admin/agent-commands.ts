@@ -9,10 +9,14 @@ export const AGENT_COMMANDS: readonly AdminCommand[] = [
     options: PAGE_OPTIONS,
     summary: 'Lists the agents that one user or all users have connected, newest first.',
     examples: ['agent grants', 'agent grants alice'],
-    run: listPage('/admin/grants', ['id', 'username', 'client_id', 'scopes', 'created_at', 'expires_at'], (args) => ({
-      agent: true,
-      user: args.positionals[0],
-    })),
+    run: listPage(
+      '/admin/grants',
+      ['id', 'username', 'client_id', 'scopes', 'last_call_at', 'calls_today', 'expires_at'],
+      (args) => ({
+        agent: true,
+        user: args.positionals[0],
+      }),
+    ),
   },
   {
     name: 'agent end',

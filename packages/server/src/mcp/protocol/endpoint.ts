@@ -114,6 +114,7 @@ export class Endpoint {
   #describeCall(context: Context, message: Message, signal: AbortSignal, events: EventReply | undefined): Call {
     const { principal, address, id: requestId, log } = context
     const { requestState, inputResponses } = message.params
+    const { traceparent } = message.meta
     const isFirst = requestState === undefined
     const state = isFirst ? undefined : this.#env.states.read(requestState, statePurpose(message, principal))
     return {
@@ -121,6 +122,7 @@ export class Endpoint {
       address,
       requestId,
       log,
+      traceparent: typeof traceparent === 'string' ? traceparent : undefined,
       signal,
       state,
       // Answers without the round that asked were given to nobody.

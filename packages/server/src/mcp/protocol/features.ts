@@ -79,6 +79,8 @@ export interface Call {
   readonly address: string
   readonly requestId: string
   readonly log: Logger
+  /** The `traceparent` of the message: its caller goes on in this trace (W3C Trace Context). */
+  readonly traceparent: string | undefined
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal
   /** Whether the token is still valid, with the rights that it had. For a call that waits. */

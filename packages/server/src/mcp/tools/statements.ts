@@ -15,6 +15,7 @@ import {
   run,
   writeCursor,
 } from '../../query/index.ts'
+import type { Trace } from '../../telemetry/trace.ts'
 import type { Call } from '../protocol/features.ts'
 import type { Rows, Value } from '../text/rows.ts'
 import { askOrRefuse, Expense, Expensive, ownerKey, type ScanRules, wasWanted } from './expense.ts'
@@ -48,10 +49,12 @@ export class Statements {
   readonly #issuer: string
   readonly #turns = new Map<string, Semaphore>()
   readonly #expense: Expense
+  readonly #trace: Trace | undefined
 
-  constructor(query: QueryService, issuer: string, rules: () => ScanRules) {
+  constructor(query: QueryService, issuer: string, rules: () => ScanRules, trace: Trace | undefined) {
     this.#query = query
     this.#issuer = issuer
+    this.#trace = trace
     this.#expense = new Expense(query, rules)
   }
 
@@ -154,6 +157,7 @@ export class Statements {
         requestId,
         encoding: ENCODING,
         shown: statement,
+        span: this.#trace?.begin('query'),
         errorOutcome: (error) => (error instanceof Expensive ? 'mcp.expensive' : undefined),
         onBegin: (running) => watchRun(running, signal, boundMs),
         plan: (planning) => {

@@ -4,12 +4,14 @@ import { type Audit, Refusal } from 'gatehouse-protocol'
 import { outageRefusal } from '../../http/problem.ts'
 import { asKnown, type QueryService } from '../../query/index.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import type { WorkTrace } from '../../telemetry/trace.ts'
 import { type Call, type Tool, type ToolResult, toolError, toolResult } from '../protocol/features.ts'
 import { InputRequired } from '../protocol/input.ts'
 import type { JsonObject } from '../protocol/json.ts'
 import { escapeText } from '../text/escape.ts'
 import { refusalText } from '../text/refusal-text.ts'
 import { type Arguments, BadArguments, readArguments } from './arguments.ts'
+import type { CallCounts } from './call-counts.ts'
 import type { RowBudget } from './row-budget.ts'
 import { teach } from './teach.ts'
 
@@ -21,6 +23,9 @@ export interface ToolEnv {
   readonly metrics: Metrics
   readonly auditedStatement: AuditedStatement
   readonly rows: RowBudget
+  readonly calls: CallCounts
+  /** Undefined where no traces are sent. */
+  readonly trace: WorkTrace | undefined
 }
 
 /** What a call gave, and what is recorded of it. */
@@ -59,7 +64,7 @@ export function makeTool(definition: ToolDefinition, env: ToolEnv): Tool {
         const args = readArguments(definition, given)
         statement = args.text('statement')
         env.rows.require(call.principal)
-        outcome = await run(args, call)
+        outcome = await inSpan(definition.name, call, env, () => run(args, call))
         env.rows.add(call.principal, outcome.rows ?? 0)
         env.metrics.count('gatehouse_mcp_rows_total', {}, outcome.rows ?? 0)
         return toolResult(outcome.text, outcome.structured)
@@ -67,11 +72,24 @@ export function makeTool(definition: ToolDefinition, env: ToolEnv): Tool {
         return describeFailure(error, statement, call, env.query, definition)
       } finally {
         const milliseconds = performance.now() - started
+        env.calls.add(call.principal, outcome.rows ?? 0)
         env.metrics.observe('gatehouse_mcp_tool_seconds', { tool: definition.name }, milliseconds / 1000)
         record(definition.name, { ...outcome, statement: outcome.statement ?? statement }, milliseconds, call, env)
       }
     },
   }
+}
+
+/** By the conventions of OpenTelemetry for this protocol. */
+function inSpan(
+  tool: string,
+  { traceparent }: Call,
+  { trace }: ToolEnv,
+  act: () => Promise<Outcome>,
+): Promise<Outcome> {
+  if (trace === undefined) return act()
+  const attributes = { 'mcp.method.name': 'tools/call', 'gen_ai.tool.name': tool }
+  return trace.runIn({ name: `tools/call ${tool}`, traceparent, attributes }, act)
 }
 
 /** Faults of ours are not for the model: they are thrown. */

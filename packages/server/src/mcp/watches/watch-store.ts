@@ -51,7 +51,7 @@ export class WatchStore {
 
   /** Returns its id and the number of its first position. */
   async create(principal: Principal, watched: Watched, position: string): Promise<{ id: string; since: number }> {
-    const owner = ownerOf(principal)
+    const owner = grantKey(principal)
     const id = randomBytes(9).toString('base64url').replace(/^-/, 'w')
     const row = {
       id,
@@ -89,7 +89,7 @@ export class WatchStore {
 
   async #find(id: string, principal: Principal): Promise<WatchRow | undefined> {
     const row = await this.#rows.find(id)
-    return row?.owner === ownerOf(principal) && row.used >= this.#clock() - KEPT_MS ? row : undefined
+    return row?.owner === grantKey(principal) && row.used >= this.#clock() - KEPT_MS ? row : undefined
   }
 
   /** Keeps a position, and what is watched as it is now. Returns the number of the position. */
@@ -116,6 +116,6 @@ export class WatchStore {
 }
 
 /** A client that acts for itself has no grant. */
-function ownerOf({ grantId, kind, subject, clientId }: Principal): string {
+export function grantKey({ grantId, kind, subject, clientId }: Principal): string {
   return grantId ?? `${kind}:${subject}:${clientId}`
 }

@@ -15,6 +15,7 @@ import {
 import { findKeyLimit } from '../catalogue/key-limit.ts'
 import { refuseAgainstRetention } from '../catalogue/retention.ts'
 import { refuse } from '../errors.ts'
+import { AGENT_CALLS } from './agent-calls.ts'
 import { DOCUMENT_READERS, DOCUMENTS } from './document-rows.ts'
 import type { Dialect, Sql } from './emit/dialect.ts'
 import type { Bind, Bindable, SqlStatement } from './emit/parameters.ts'
@@ -87,6 +88,9 @@ export function createSystemTables(dialect: CatalogueDialect): Sql[] {
     )`,
     `CREATE INDEX IF NOT EXISTS ${indexOn(`${WATCHES}_owner`, WATCHES)} (owner)`,
     `CREATE INDEX IF NOT EXISTS ${indexOn(`${WATCHES}_used`, WATCHES)} (used)`,
+    `CREATE TABLE IF NOT EXISTS ${schema}.${AGENT_CALLS} (
+      owner ${text} PRIMARY KEY, day ${text} NOT NULL, calls ${integer} NOT NULL, rowsread ${integer} NOT NULL, called ${integer} NOT NULL
+    )`,
     `CREATE TABLE IF NOT EXISTS ${schema}.${KEEPER} (
       id ${integer} PRIMARY KEY, node ${text} NOT NULL, name ${text} NOT NULL, epoch ${integer} NOT NULL, until ${integer} NOT NULL
     )`,

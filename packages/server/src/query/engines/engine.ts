@@ -7,6 +7,7 @@ import type { CatalogueChange, CatalogueRow } from '../catalogue/definition.ts'
 import type { ColumnPlan } from '../columns/plan.ts'
 import type { CostClass } from '../model/cost-class.ts'
 import type { Cell, Encoding, ReadOutcome } from '../model/result.ts'
+import type { AgentCallRows } from './agent-calls.ts'
 import type { AuditCopy } from './audit-copy.ts'
 import type { ColumnTables } from './column-tables.ts'
 import type { WrittenTable } from './commit-listeners.ts'
@@ -53,6 +54,7 @@ export interface Engine {
   readonly documents: DocumentRows
   readonly watches: WatchRows
   readonly sizes: TableSizes
+  readonly agentCalls: AgentCallRows
   /** Who is the keeper. */
   readonly lease: KeeperLease
   readonly live: LiveSource

@@ -36,6 +36,16 @@ export class WatchRows {
     return Number(row?.n ?? 0)
   }
 
+  /** How many each of these owners has that were used since. */
+  async countByOwner(owners: readonly string[], since: number): Promise<ReadonlyMap<string, number>> {
+    if (owners.length === 0) return new Map()
+    const rows = await this.#store.read<{ owner: string; n: number }>(
+      (value) => `SELECT owner, count(*) AS n FROM ${this.#table}
+        WHERE owner IN (${owners.map(value).join(', ')}) AND used >= ${value(since)} GROUP BY owner`,
+    )
+    return new Map(rows.map(({ owner, n }) => [owner, Number(n)]))
+  }
+
   /** False if the owner has `most` of them already. */
   async insert({ id, owner, body, positions, used }: WatchRow, most: number): Promise<boolean> {
     const inserted = await this.#store.write(

@@ -2,6 +2,7 @@
 
 import { BatchEncoder, type SpoolEncoder } from '../../batches/spool-file.ts'
 import type { CatalogueRow } from '../../catalogue/definition.ts'
+import { AgentCallRows } from '../agent-calls.ts'
 import { AuditCopy } from '../audit-copy.ts'
 import { DocumentRows } from '../document-rows.ts'
 import type { EmittedSql, Placeholders } from '../emit/parameters.ts'
@@ -52,6 +53,7 @@ class PostgresEngine implements Engine {
   readonly documents: DocumentRows
   readonly watches: WatchRows
   readonly sizes: TableSizes
+  readonly agentCalls: AgentCallRows
   readonly responses: IdempotencyCleanup
   readonly lease: KeeperLease
   readonly live: PostgresLiveSource
@@ -71,6 +73,7 @@ class PostgresEngine implements Engine {
     this.documents = new DocumentRows(store)
     this.watches = new WatchRows(store)
     this.sizes = new TableSizes(store, tableSize)
+    this.agentCalls = new AgentCallRows(store)
     this.lease = new KeeperLease(store)
     this.live = new PostgresLiveSource({ signal: this.#signal, owner, acquire, limits: log, history: servers.history })
     this.retention = new RetentionRows(store, RETENTION_SQL, (tables) => this.live.committed(tables))

@@ -5,6 +5,7 @@ import type { NamedColumn } from '../../batches/row-error.ts'
 import type { SpoolEncoder } from '../../batches/spool-file.ts'
 import type { CatalogueRow } from '../../catalogue/definition.ts'
 import { withHorizon } from '../../catalogue/retention.ts'
+import { AgentCallRows } from '../agent-calls.ts'
 import { AuditCopy } from '../audit-copy.ts'
 import { DocumentRows } from '../document-rows.ts'
 import type { EmittedSql, Placeholders } from '../emit/parameters.ts'
@@ -55,6 +56,7 @@ class SqliteEngine implements Engine {
   readonly documents: DocumentRows
   readonly watches: WatchRows
   readonly sizes: TableSizes
+  readonly agentCalls: AgentCallRows
   readonly responses: IdempotencyCleanup
   readonly lease: KeeperLease
   readonly live: SqliteLiveSource
@@ -71,6 +73,7 @@ class SqliteEngine implements Engine {
     this.documents = new DocumentRows(store)
     this.watches = new WatchRows(store)
     this.sizes = new TableSizes(store, tableSize)
+    this.agentCalls = new AgentCallRows(store)
     this.lease = new KeeperLease(store, (name) => !isRunning(name))
     this.live = new SqliteLiveSource({ ...open, statements: open.readingStatements, limits: log, shared })
     this.retention = new RetentionRows(store, RETENTION_SQL, (tables) => this.live.committed(tables))

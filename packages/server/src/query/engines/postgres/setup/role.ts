@@ -1,5 +1,6 @@
 /** The role that queries run as, which can use the query data and nothing else. */
 import type { PoolClient } from 'pg'
+import { AGENT_CALLS } from '../../agent-calls.ts'
 import { DOCUMENT_READERS, DOCUMENTS } from '../../document-rows.ts'
 import { KEEPER } from '../../keeper-lease.ts'
 import { WATCHES } from '../../watch-rows.ts'
@@ -14,7 +15,7 @@ const GRANTS = [
   `GRANT USAGE ON SCHEMA ${SCHEMA} TO ${ROLE}`,
   `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${SCHEMA} TO ${ROLE}`,
   `REVOKE INSERT, UPDATE, DELETE ON ${SCHEMA}._gh_tables, ${POSTGRES_AUDIT_TABLE} FROM ${ROLE}`,
-  `REVOKE ALL ON ${SCHEMA}.${DOCUMENTS}, ${SCHEMA}.${DOCUMENT_READERS}, ${SCHEMA}.${WATCHES}, ${SCHEMA}.${KEEPER} FROM ${ROLE}`,
+  `REVOKE ALL ON ${SCHEMA}.${DOCUMENTS}, ${SCHEMA}.${DOCUMENT_READERS}, ${SCHEMA}.${WATCHES}, ${SCHEMA}.${AGENT_CALLS}, ${SCHEMA}.${KEEPER} FROM ${ROLE}`,
   `GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${SCHEMA} TO ${ROLE}`,
   `ALTER DEFAULT PRIVILEGES IN SCHEMA ${SCHEMA} GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO ${ROLE}`,
 ]
