@@ -30,6 +30,7 @@ const SERVERS = {
   'catalogue-process-main': 'server/src/wire/catalogue/process/catalogue-process-main.ts',
   'writer-thread': 'server/src/feeds/sqlite/writer-thread.ts',
   'replicator-main': 'server/src/replication/replicator-main.ts',
+  'dumper-main': 'server/src/replication/dumper-main.ts',
   'task-main': 'server/src/replication/task-main.ts',
 }
 /** The names of the files that a build has written. */

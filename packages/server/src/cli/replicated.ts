@@ -1,8 +1,17 @@
 /** `gatehouse restore URL`: from what was replicated to `backup_url`. */
-
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { parseBackupUrl } from '../config/backup-settings.ts'
 import type { Config } from '../config/config.ts'
-import { type ListedGeneration, listReplicated, restoreReplicated } from '../replication/restoring.ts'
+import { removeOnSignal } from '../lib/remove-on-signal.ts'
+import {
+  fetchReplicatedDump,
+  type ListedGeneration,
+  listReplicated,
+  type ReplicatedBackup,
+  restoreReplicated,
+} from '../replication/restoring.ts'
+import { restoreBackup } from '../store/backup/restore.ts'
 import type { Arguments } from './args.ts'
 import { CommandError, UsageError } from './errors.ts'
 import { printTable } from './output/table.ts'
@@ -18,8 +27,7 @@ export async function restoreFromUrl(
     printGenerations(await listReplicated(backup), args.has('--json'))
     return undefined
   }
-  if (config.databaseUrl !== '')
-    throw new CommandError('This is a backup of SQLite databases: unset GATEHOUSE_DATABASE_URL to restore it')
+  if (config.databaseUrl !== '') return restoreDump(args, config, backup)
   const { generation, time, rows, bytes, segments } = await restoreReplicated(backup, {
     dataFolder: config.data,
     at: readTime(args.value('--at')),
@@ -32,6 +40,31 @@ export async function restoreFromUrl(
       : `Restored: ${config.data} (${rows} rows, ${bytes} bytes, as of ${taken})\n`,
   )
   return { taken, rows }
+}
+
+/** By way of a folder beside the data folder, as the dump contains the master key. */
+async function restoreDump(args: Arguments, config: Config, backup: ReplicatedBackup) {
+  const parent = dirname(resolve(config.data))
+  await mkdir(parent, { recursive: true })
+  const folder = await mkdtemp(join(parent, '.gatehouse-restore-'))
+  const forget = removeOnSignal([folder])
+  try {
+    const wanted = { at: readTime(args.value('--at')), generation: args.value('--generation') }
+    const { generation } = await fetchReplicatedDump(backup, wanted, folder)
+    const location = { dataFolder: config.data, url: config.databaseUrl }
+    const { taken, files } = await restoreBackup(folder, location, { masterKey: config.masterKey, isUnsealed: false })
+    const rows = files.reduce((sum, file) => sum + (file.rows ?? 0), 0)
+    const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
+    process.stdout.write(
+      args.has('--json')
+        ? `${JSON.stringify({ folder: config.data, engine: 'postgres', taken, rows, bytes, generation })}\n`
+        : `Restored: ${config.data} (${rows} rows, ${bytes} bytes, as of ${taken})\n`,
+    )
+    return { taken, rows }
+  } finally {
+    forget()
+    await rm(folder, { recursive: true, force: true })
+  }
 }
 
 function requireKey({ backupKey }: Config): Buffer {

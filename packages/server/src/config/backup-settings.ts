@@ -7,7 +7,7 @@ export const BACKUP_SETTINGS = {
   backupUrl: setting(
     '',
     parseBackupUrl,
-    'Where every commit of the SQLite databases is sent: s3://bucket/prefix?endpoint=https://s3.example.com&region=eu-central-1 (both can be left out for AWS), or file:///mnt/nas/gate. Empty: nowhere.',
+    'Where every commit of the SQLite databases is sent, or dumps of PostgreSQL: s3://bucket/prefix?endpoint=https://s3.example.com&region=eu-central-1 (both can be left out for AWS), or file:///mnt/nas/gate. Empty: nowhere.',
   ),
   backupKey: setting(
     '',

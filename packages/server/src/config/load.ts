@@ -137,9 +137,5 @@ function check(config: Config): Config {
     throw new BadSetting(
       'GATEHOUSE_BACKUP_KEY must be set with GATEHOUSE_BACKUP_URL: 32 bytes in Base64, as from "openssl rand -base64 32"',
     )
-  if (config.backupUrl !== '' && config.databaseUrl !== '')
-    throw new BadSetting(
-      'GATEHOUSE_BACKUP_URL is for the SQLite databases of the data folder: with GATEHOUSE_DATABASE_URL, use the continuous archiving of PostgreSQL instead',
-    )
   return config
 }

@@ -22,6 +22,14 @@ export interface ReplicationOptions {
   readonly timing?: Partial<UpkeepTiming>
 }
 
+/** Of the process that dumps PostgreSQL. */
+export interface DumpOptions
+  extends Pick<ReplicationOptions, 'dataFolder' | 'url' | 'key' | 'fullMs' | 'rate' | 'keepMs' | 'verifyMs'> {
+  readonly databaseUrl: string
+  /** In Base64; absent where it is in the data folder. */
+  readonly masterKey?: string | undefined
+}
+
 /** What the process says before it ends because another one replicates the folder. */
 export const OCCUPIED = 'occupied'
 

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { programFile } from '../child-process/program.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { OCCUPIED, type ReplicationOptions } from './options.ts'
+import { type DumpOptions, OCCUPIED, type ReplicationOptions } from './options.ts'
 
 export { leaveRequest, type ReplicationRequest } from './spool/requests.ts'
 export { type ReplicationStatus, readStatus } from './spool/status.ts'
@@ -14,15 +14,18 @@ export interface Replication {
   stop(): Promise<void>
 }
 
-const PROGRAM = new URL('./replicator-main.ts', import.meta.url)
+const REPLICATOR = new URL('./replicator-main.ts', import.meta.url)
+const DUMPER = new URL('./dumper-main.ts', import.meta.url)
 const NODE_OPTIONS = ['--max-old-space-size=256', '--max-semi-space-size=4', '--disable-warning=ExperimentalWarning']
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 60_000
 const LIVED_MS = 60_000
 /** Longer than it takes by itself. */
 const STOP_MS = 15_000
+/** A dump that is not complete is begun again. */
+const STOP_DUMP_MS = 2_000
 
-export function startReplication(options: ReplicationOptions, logger: Logger): Replication {
+export function startReplication(options: ReplicationOptions | DumpOptions, logger: Logger): Replication {
   const stopping = new AbortController()
   let child: ChildProcess | undefined
   const run = async (): Promise<boolean> => {
@@ -39,7 +42,7 @@ export function startReplication(options: ReplicationOptions, logger: Logger): R
     async stop() {
       stopping.abort()
       child?.stdin?.end('stop\n')
-      const kill = setTimeout(() => child?.kill('SIGKILL'), STOP_MS).unref()
+      const kill = setTimeout(() => child?.kill('SIGKILL'), 'databaseUrl' in options ? STOP_DUMP_MS : STOP_MS).unref()
       await running
       clearTimeout(kill)
     },
@@ -59,10 +62,11 @@ async function keepRunning(run: () => Promise<boolean>, logger: Logger, signal: 
   }
 }
 
-function start(options: ReplicationOptions, onLine: (line: string) => void): ChildProcess {
-  const child = spawn(process.execPath, [...NODE_OPTIONS, programFile(PROGRAM)], {
+function start(options: ReplicationOptions | DumpOptions, onLine: (line: string) => void): ChildProcess {
+  const program = 'databaseUrl' in options ? DUMPER : REPLICATOR
+  const child = spawn(process.execPath, [...NODE_OPTIONS, programFile(program)], {
     stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
-    // Only what names the credentials of the target: the secrets of the server are withheld.
+    // Only what names the credentials of the target, and the connection to PostgreSQL: the secrets of the server are withheld.
     env: Object.fromEntries(Object.entries(process.env).filter(([name]) => isPassedOn(name))),
     // A signal to the group of the server, as from a terminal, must not end it before the rest is sent.
     detached: true,
@@ -74,7 +78,7 @@ function start(options: ReplicationOptions, onLine: (line: string) => void): Chi
 }
 
 function isPassedOn(name: string): boolean {
-  return /^(AWS_|HOME$|PATH$|TZ$|NODE_COMPILE_CACHE$|NODE_EXTRA_CA_CERTS$|SSL_CERT_)/.test(name)
+  return /^(AWS_|PG|HOME$|PATH$|TZ$|NODE_COMPILE_CACHE$|NODE_EXTRA_CA_CERTS$|SSL_CERT_)/.test(name)
 }
 
 /** With everything that it has written. */

@@ -1,4 +1,6 @@
 /** Restores, and lists, what was replicated. The entry for commands. */
+import { Dumps } from './postgres/dumps.ts'
+import { fetchDump, findDump, type WantedDump } from './postgres/fetch-dump.ts'
 import { Catalogue } from './restore/catalogue.ts'
 import { findRange } from './restore/plan.ts'
 import { type Restored, type RestoreRequest, restoreMoment } from './restore/restore.ts'
@@ -10,12 +12,19 @@ export interface ReplicatedBackup {
   readonly key: Buffer
 }
 
+export interface FetchedDump {
+  readonly generation: string
+  /** When its snapshot was taken, in milliseconds. */
+  readonly taken: number
+}
+
 /** A generation, and the moments of it that can be restored, in ISO 8601; those are absent before its first base is complete. */
 export interface ListedGeneration {
   readonly generation: string
   readonly host: string
   readonly from?: string
   readonly to?: string
+  /** Of PostgreSQL: dumps. */
   readonly bases: number
   /** What keeps it from being read, such as another key. */
   readonly error?: string
@@ -28,10 +37,37 @@ export function restoreReplicated(
   return withTarget(url, (target) => restoreMoment({ ...request, target, key }))
 }
 
+/** Brings the dump of a moment into a folder, as `gatehouse backup` had written it. */
+export function fetchReplicatedDump(
+  { url, key }: ReplicatedBackup,
+  wanted: WantedDump,
+  folder: string,
+): Promise<FetchedDump> {
+  return withTarget(url, async (target) => {
+    const dumps = new Dumps(target, key)
+    const dump = await findDump(dumps, wanted)
+    const { taken } = await fetchDump(dumps, dump, folder)
+    return { generation: dump.generation, taken }
+  })
+}
+
+async function listDumps(dumps: Dumps): Promise<readonly ListedGeneration[]> {
+  const listed: ListedGeneration[] = []
+  for (const generation of await dumps.generations()) {
+    const stored = await dumps.list(generation)
+    const [first, last] = [stored[0], stored.at(-1)]
+    if (first === undefined || last === undefined) continue
+    const show = (time: number) => new Date(time).toISOString()
+    const { host } = await dumps.manifest(last)
+    listed.push({ generation, host, from: show(first.began), to: show(last.began), bases: stored.length })
+  }
+  return listed
+}
+
 export function listReplicated({ url, key }: ReplicatedBackup): Promise<readonly ListedGeneration[]> {
   return withTarget(url, async (target) => {
     const catalogue = new Catalogue(target, key)
-    const listed: ListedGeneration[] = []
+    const listed = [...(await listDumps(new Dumps(target, key)))]
     const { generations, unreadable } = await catalogue.generations()
     for (const { generation, error } of unreadable)
       listed.push({ generation, host: '', bases: 0, error: error.message })

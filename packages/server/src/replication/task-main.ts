@@ -5,15 +5,10 @@
 import { rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import type { AuditEvent } from 'gatehouse-protocol'
 import { BACKGROUND_PRIORITY, lowerPriority } from '../child-process/priority.ts'
-import { openAuditLog } from '../store/audit/audit.ts'
-import { nodeName } from '../store/cluster/nodes.ts'
-import { openUnmigrated } from '../store/database/database.ts'
-import { schemaVersion } from '../store/database/migration-plan.ts'
-import { MIGRATIONS } from '../store/database/migrations.ts'
 import { DATABASES } from './objects/segment.ts'
 import type { ReplicationTask, TaskOutcome } from './options.ts'
+import { recordEvent } from './record-event.ts'
 import { restoreReplicated } from './restoring.ts'
 import { SPOOL_FOLDER } from './spool/state.ts'
 
@@ -23,7 +18,8 @@ const SPACE = 1.5
 lowerPriority(process.pid, BACKGROUND_PRIORITY)
 const task: ReplicationTask = JSON.parse(await text(process.stdin))
 try {
-  reply(task.kind === 'verify' ? await verify(task) : await record(task.dataFolder, task.event))
+  if (task.kind === 'verify') reply(await verify(task))
+  else reply(await recordEvent({ dataFolder: task.dataFolder, url: '' }, task.event).then(() => ({})))
 } catch (error) {
   reply({ error: error instanceof Error ? error.message : String(error) })
 }
@@ -35,10 +31,8 @@ async function verify({ dataFolder, url, key, generation }: Extract<ReplicationT
     await requireSpace(dataFolder)
     const backup = { url, key: Buffer.from(key, 'base64') }
     const { time, rows, bytes } = await restoreReplicated(backup, { dataFolder: folder, generation })
-    await record(dataFolder, {
-      event: 'backup.verified',
-      details: { moment: new Date(time).toISOString(), rows, bytes },
-    })
+    const details = { moment: new Date(time).toISOString(), rows, bytes }
+    await recordEvent({ dataFolder, url: '' }, { event: 'backup.verified', details })
     return { moment: time }
   } finally {
     await rm(folder, { recursive: true, force: true })
@@ -52,25 +46,6 @@ async function requireSpace(dataFolder: string): Promise<void> {
   const { bavail, bsize } = await statfs(dataFolder)
   if (bavail * bsize < needed * SPACE)
     throw new Error(`the disk has no room for a second copy of the databases (${needed} bytes)`)
-}
-
-/** Not in a database that this version has not migrated. */
-async function record(dataFolder: string, event: AuditEvent): Promise<TaskOutcome> {
-  const database = openUnmigrated({ dataFolder, url: '' })
-  try {
-    if ((await schemaVersion(database)) !== MIGRATIONS.length) return {}
-    let failure: unknown
-    const onError = (error: unknown) => {
-      failure = error
-    }
-    const audit = openAuditLog(database, { clock: Date.now, node: nodeName(), onError })
-    audit.record(event)
-    await audit.close()
-    if (failure !== undefined) throw failure
-    return {}
-  } finally {
-    await database.close()
-  }
 }
 
 function reply(outcome: TaskOutcome): void {

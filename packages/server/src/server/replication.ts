@@ -12,20 +12,19 @@ const load = () => import('../replication/replication.ts')
 export async function startReplicationIfSet(config: Config, logger: Logger): Promise<Replication | undefined> {
   if (config.backupUrl === '' || config.backupKey === undefined) return undefined
   const { startReplication } = await load()
-  return startReplication(
-    {
-      dataFolder: config.data,
-      url: config.backupUrl,
-      key: config.backupKey.toString('base64'),
-      everyMs: config.backupEvery,
-      fullMs: config.backupFull,
-      rate: config.backupRate,
-      spoolBytes: config.backupSpoolBytes,
-      keepMs: config.backupKeepDays === 0 ? undefined : config.backupKeepDays * DAY,
-      verifyMs: config.backupVerifyDays,
-    },
-    logger,
-  )
+  const common = {
+    dataFolder: config.data,
+    url: config.backupUrl,
+    key: config.backupKey.toString('base64'),
+    fullMs: config.backupFull,
+    rate: config.backupRate,
+    keepMs: config.backupKeepDays === 0 ? undefined : config.backupKeepDays * DAY,
+    verifyMs: config.backupVerifyDays,
+  }
+  const { databaseUrl, masterKey, backupEvery, backupSpoolBytes } = config
+  if (databaseUrl === '')
+    return startReplication({ ...common, everyMs: backupEvery, spoolBytes: backupSpoolBytes }, logger)
+  return startReplication({ ...common, databaseUrl, masterKey: masterKey?.toString('base64') }, logger)
 }
 
 /** For administration, also without a server. Undefined where nothing is replicated. */

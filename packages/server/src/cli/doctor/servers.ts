@@ -4,7 +4,7 @@ import { formatAddress, namedServers } from '../../store/database/servers/addres
 import { surveyServers } from '../../store/database/servers/survey.ts'
 import { type Checked, type Finding, fault, warning } from './finding.ts'
 
-export async function checkServers({ databaseUrl }: Config): Promise<readonly Checked[]> {
+export async function checkServers({ databaseUrl, backupUrl }: Config): Promise<readonly Checked[]> {
   if (databaseUrl === '') return []
   const servers = await surveyServers(databaseUrl)
   const primaries = servers.filter(({ identity }) => identity !== undefined && !identity.isStandby)
@@ -18,6 +18,13 @@ export async function checkServers({ databaseUrl }: Config): Promise<readonly Ch
         `Writes are stopped: ${lost.lost}`,
         'Find out which writes are missing, then run "gatehouse database accept"; see docs/high-availability.md.',
       ),
+    backupUrl !== '' && primaries.some(({ isArchived }) => !isArchived)
+      ? warning(
+          'database.not_archived',
+          'The database does not archive its write-ahead log (archive_mode is off): what is written between two dumps at backup_url is lost with its disk',
+          'Set up pgBackRest or WAL-G; see docs/replication.md.',
+        )
+      : undefined,
   ]
   if (!namedServers(databaseUrl).isFailover) return findings
   return [

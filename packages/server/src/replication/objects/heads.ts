@@ -1,4 +1,4 @@
-/** The objects that describe others: the head of a generation, and the manifest of a base. */
+/** The objects that describe others: the head of a generation, and the manifests of a base and of a dump. */
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { BadObject } from './seal.ts'
 
@@ -31,9 +31,24 @@ export interface BaseManifest {
   readonly files: Readonly<Record<string, string>>
 }
 
+/** Of a dump of PostgreSQL, as `gatehouse backup` writes it. */
+export interface DumpManifest {
+  readonly format: 1
+  readonly kind: 'dump'
+  /** The version of gatehouse. */
+  readonly version: string
+  readonly host: string
+  /** When its snapshot was taken, in milliseconds. */
+  readonly taken: number
+  readonly rows: number
+  /** In the order of their parts: each file has those that its length needs. */
+  readonly files: readonly { readonly name: string; readonly bytes: number }[]
+  readonly parts: readonly string[]
+}
+
 const MAX_BYTES = 64 * 1024 * 1024
 
-export function encodeHead(head: GenerationHead | BaseManifest): Buffer {
+export function encodeHead(head: GenerationHead | BaseManifest | DumpManifest): Buffer {
   return zstdCompressSync(Buffer.from(JSON.stringify(head)), {
     params: { [constants.ZSTD_c_compressionLevel]: 3 },
   })
@@ -51,7 +66,13 @@ export function decodeManifest(name: string, bytes: Buffer): BaseManifest {
   return head
 }
 
+export function decodeDump(name: string, bytes: Buffer): DumpManifest {
+  const head = decode(bytes)
+  if (head.kind !== 'dump' || head.format !== 1) throw new BadObject(`${name} is not the manifest of a dump`)
+  return head
+}
+
 /** They are sealed: nobody else has written them. */
-function decode(bytes: Buffer): GenerationHead | BaseManifest {
+function decode(bytes: Buffer): GenerationHead | BaseManifest | DumpManifest {
   return JSON.parse(zstdDecompressSync(bytes, { maxOutputLength: MAX_BYTES }).toString())
 }

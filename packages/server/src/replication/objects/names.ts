@@ -72,6 +72,38 @@ function baseFolder(generation: string, { from, began }: BaseName): string {
   return `${basesFolder(generation)}${digits(from)}-${String(began).padStart(13, '0')}/`
 }
 
+/** Of dumps of PostgreSQL; the same for all nodes of an installation. */
+export function dumpGeneration(id: string): string {
+  return `postgres-${id}`
+}
+
+export function isDumpGeneration(name: string): boolean {
+  return /^postgres-[\w-]{12}$/.test(name)
+}
+
+export function dumpsFolder(generation: string): string {
+  return `${generation}/dumps/`
+}
+
+/** Of one dump; `began` in milliseconds. */
+export function dumpFolder(generation: string, began: number): string {
+  return `${dumpsFolder(generation)}${String(began).padStart(13, '0')}/`
+}
+
+export function dumpManifestName(generation: string, began: number): string {
+  return `${dumpFolder(generation, began)}manifest`
+}
+
+export function dumpPartName(generation: string, began: number, part: number): string {
+  return `${dumpFolder(generation, began)}${String(part).padStart(8, '0')}`
+}
+
+/** Of a part, or a manifest. */
+export function parseDumpName(name: string): number | undefined {
+  const [, began] = /\/dumps\/(\d{13})\/(?:manifest|\d{8})$/.exec(name) ?? []
+  return began === undefined ? undefined : Number(began)
+}
+
 function digits(number: number): string {
   return String(number).padStart(12, '0')
 }

@@ -8,15 +8,12 @@ import { manifestName, partName } from '../objects/names.ts'
 import { hashObject, sealObject } from '../objects/seal.ts'
 import { encodePart } from '../objects/segment.ts'
 import type { ChainEnd } from '../spool/state.ts'
-import { type Target, TargetFailed } from '../target/target.ts'
+import { checkKept, putPersistently } from '../target/put.ts'
+import type { Target } from '../target/target.ts'
 import type { Source, TrackedDatabase } from './source.ts'
 
 /** Small files that a data folder needs besides its databases. */
 const FILES = ['gatehouse.json', 'master.key']
-const FIRST_PAUSE_MS = 1_000
-const LONGEST_PAUSE_MS = 30_000
-/** For a part, which is sent in this time at 300 kB/s. */
-const PUT_MS = 60_000
 
 export interface BaseOptions {
   readonly dataFolder: string
@@ -45,7 +42,7 @@ export interface BaseTaken {
 }
 
 export async function takeBase(options: BaseOptions): Promise<BaseTaken> {
-  const { source, from, signal } = options
+  const { source, target, from, signal } = options
   const name = { from: from.number, began: Date.now() }
   const parts: { hash: string; bytes: number }[] = []
   let corrected = 0
@@ -73,8 +70,8 @@ export async function takeBase(options: BaseOptions): Promise<BaseTaken> {
   }
   const manifestObject = manifestName(from.generation, name)
   const sealed = sealObject(options.key, manifestObject, encodeHead(manifest))
-  await putPersistently(options, manifestObject, sealed)
-  await checkKept(options, manifestObject, sealed)
+  await putPersistently(target, manifestObject, sealed, signal)
+  await checkKept(target, manifestObject, sealed, signal)
   const bytes = parts.reduce((sum, part) => sum + part.bytes, sealed.length)
   return { ...name, parts: parts.length, moment: until.time, bytes, corrected }
 }
@@ -100,35 +97,13 @@ async function sendPart(
   name: string,
   pages: ReadonlyMap<number, Buffer>,
 ): Promise<{ hash: string; bytes: number }> {
-  const { key, rate, signal } = options
+  const { target, key, rate, signal } = options
   const start = performance.now()
   const sealed = sealObject(key, name, encodePart(new Map([[followed.name, pages]])))
-  await putPersistently(options, name, sealed)
+  await putPersistently(target, name, sealed, signal)
   const pause = (1000 * sealed.length) / rate - (performance.now() - start)
   await sleep(Math.max(0, pause), undefined, { signal })
   return { hash: hashObject(sealed), bytes: sealed.length }
-}
-
-async function putPersistently({ target, signal }: BaseOptions, name: string, sealed: Buffer): Promise<void> {
-  for (let failures = 0; ; failures++) {
-    signal.throwIfAborted()
-    try {
-      // Only an attempt of ours, whose reply was lost, can have stored one of this name.
-      await target.put(name, sealed, AbortSignal.any([signal, AbortSignal.timeout(PUT_MS)]))
-      return
-    } catch (error) {
-      signal.throwIfAborted()
-      if (failures >= 1_000) throw error
-      await sleep(Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS), undefined, { signal })
-    }
-  }
-}
-
-/** A target may say that it has stored something, and have nothing. */
-async function checkKept({ target, signal }: BaseOptions, name: string, sealed: Buffer): Promise<void> {
-  const kept = await target.get(name, signal)
-  if (kept === undefined || !kept.equals(sealed))
-    throw new TargetFailed(`${target.location} does not keep what is stored there`)
 }
 
 function readFiles(dataFolder: string): Record<string, string> {

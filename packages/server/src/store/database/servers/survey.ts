@@ -12,6 +12,8 @@ export interface SurveyedServer {
   readonly error: string | undefined
   /** The standbys that a commit waits for; empty: none. */
   readonly synchronousStandbys: string
+  /** Whether it archives its write-ahead log. */
+  readonly isArchived: boolean
   readonly history: readonly Incarnation[]
 }
 
@@ -34,14 +36,15 @@ async function survey(address: ServerAddress, connectionString: string, isFailov
   try {
     await client.connect()
     const identity = await readIdentity(client)
-    const { rows } = await client.query<{ names: string }>(
-      `SELECT current_setting('synchronous_standby_names') AS names`,
+    const { rows } = await client.query<{ names: string; archive: string }>(
+      `SELECT current_setting('synchronous_standby_names') AS names, current_setting('archive_mode') AS archive`,
     )
     const history = (await readHistory(client, identity.system)) ?? []
-    return { address, identity, error: undefined, synchronousStandbys: rows[0]?.names ?? '', history }
+    const [{ names, archive } = { names: '', archive: 'off' }] = rows
+    return { address, identity, error: undefined, synchronousStandbys: names, isArchived: archive !== 'off', history }
   } catch (error) {
     const text = error instanceof Error ? error.message || error.name : String(error)
-    return { address, identity: undefined, error: text, synchronousStandbys: '', history: [] }
+    return { address, identity: undefined, error: text, synchronousStandbys: '', isArchived: false, history: [] }
   } finally {
     destroyClient(client)
   }
