@@ -230,6 +230,8 @@ onEveryEngine('changes in the audit log', (place) => {
         'provider.logout',
         'identity.break_glass',
         'backup.taken',
+        'backup.verified',
+        'backup.interrupted',
       ],
     )
   })
