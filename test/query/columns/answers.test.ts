@@ -5,7 +5,7 @@ import { onSqlite } from '../../support/engines.ts'
 import { until } from '../../support/until.ts'
 import { type QueryServer, startQueryServer } from '../query-server.ts'
 
-const TIMING = { tickMs: 50, sweepMs: 60_000, rebuildSeconds: 600, orphanMs: 60_000, segmentRows: 500 }
+const TIMING = { tickMs: 50, sweepMs: 60_000, rebuildSeconds: 600, orphanMs: 60_000, segmentRows: 500, smallRows: 500 }
 const COLUMNS =
   'id Integer PRIMARY KEY, k Text, p Decimal(18, 4), q Integer NOT NULL, x Double, ok Boolean, ts Timestamp, dt Date'
 const VALUES = `n, CASE WHEN n % 11 > 0 THEN 'k' || CAST(n % 7 AS Text) END, CASE WHEN n % 13 > 0 THEN round(CAST(n * 7 % 1000 AS Decimal(18, 4)) / 8, 4) END,

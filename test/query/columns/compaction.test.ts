@@ -10,7 +10,7 @@ import { type QueryServer, startQueryServer } from '../query-server.ts'
 
 /** Segments are written with the lowest priority: other tests come first. */
 const BUILT_MS = 20_000
-const TIMING = { tickMs: 50, sweepMs: 50, rebuildSeconds: 0, orphanMs: 500, segmentRows: 500 }
+const TIMING = { tickMs: 50, sweepMs: 50, rebuildSeconds: 0, orphanMs: 500, segmentRows: 500, smallRows: 500 }
 
 onSqlite('compaction', (place) => {
   let server: QueryServer
@@ -111,6 +111,24 @@ onSqlite('compaction', (place) => {
     await must('DROP TABLE sparse')
   })
 
+  test('small segments follow, and become one with others', async () => {
+    await server.stop()
+    server = await startQueryServer(place(), { columnTiming: { ...TIMING, smallRows: 62 } })
+    await ready(12)
+    // Of 2999 rows; 66 have no segment.
+    assert.equal((await status())?.rows, 2499 + 7 * 62)
+    await must('INSERT INTO trades SELECT n, NULL, NULL, NULL FROM generate_series(3001, 3062) AS n')
+    await ready(6)
+    assert.equal((await status())?.rows, 2499 + 8 * 62)
+    assert.equal(await verified(), 6)
+    await until('only their file is left', BUILT_MS, () => files().length === 6)
+    await must('DELETE FROM trades WHERE id > 3000')
+    await server.stop()
+    server = await startQueryServer(place(), { columnTiming: TIMING })
+    assert.equal(await server.service.columns?.rebuild('trades'), true)
+    await ready(4)
+  })
+
   test('ALTER TABLE of columns begins anew; columns = off removes all files', async () => {
     await must('ALTER TABLE trades DROP COLUMN note')
     // There is one row less than at the beginning.
@@ -130,7 +148,9 @@ function bytesOf({ dataFolder }: TestPlace): number {
 onSqlite('marks', (place) => {
   let server: QueryServer
   before(async () => {
-    server = await startQueryServer(place(), { columnTiming: { ...TIMING, rebuildSeconds: 1000, segmentRows: 100 } })
+    server = await startQueryServer(place(), {
+      columnTiming: { ...TIMING, rebuildSeconds: 1000, segmentRows: 100, smallRows: 100 },
+    })
     for (const [table, key] of [
       ['keyed', 'Integer'],
       ['named', 'Text'],

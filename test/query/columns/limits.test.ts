@@ -10,7 +10,15 @@ import { type QueryServer, type ServerOptions, startQueryServer } from '../query
 
 /** Segments are written with the lowest priority: other tests come first. */
 const BUILT_MS = 20_000
-const TIMING = { tickMs: 20, sweepMs: 50, rebuildSeconds: 0, orphanMs: 500, pauseMs: 20, segmentRows: 500 }
+const TIMING = {
+  tickMs: 20,
+  sweepMs: 50,
+  rebuildSeconds: 0,
+  orphanMs: 500,
+  pauseMs: 20,
+  segmentRows: 500,
+  smallRows: 500,
+}
 const STATEMENT = 'SELECT v, count(*) AS n FROM t GROUP BY v ORDER BY v'
 
 onSqlite('settings of columns', (place) => {

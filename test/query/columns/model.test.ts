@@ -14,7 +14,7 @@ import { type QueryServer, startQueryServer } from '../query-server.ts'
 
 const STEPS = Number(process.env.STEPS ?? (IS_LONG_RUN ? 320 : 40))
 const ROWS = 2000
-const TIMING = { tickMs: 5, sweepMs: 40, rebuildSeconds: 0, orphanMs: 200, pauseMs: 5, segmentRows: 200 }
+const TIMING = { tickMs: 5, sweepMs: 40, rebuildSeconds: 0, orphanMs: 200, pauseMs: 5, segmentRows: 200, smallRows: 25 }
 const STATEMENTS = [
   'SELECT symbol, count(*) AS n, sum(price) AS s, min(id) AS a, max(size) AS b FROM t GROUP BY symbol ORDER BY symbol',
   'SELECT count(*) AS n, sum(size) AS s FROM t WHERE price > 20',

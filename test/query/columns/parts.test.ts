@@ -251,7 +251,7 @@ test('a failure of the executor takes the usual plan, once', () => {
       undefined,
       {},
       {
-        given: [{ ...range(rows, 0, 49), number: 0, tag: 'tag', open: () => ({ header: undefined }) as never }],
+        given: [{ ...range(rows, 0, 49), rows: 50, tag: 'tag', open: () => ({ header: undefined }) as never }],
       },
     )
     assert.deepEqual({ read, isOfParts }, { read: table.usual(statement).rows, isOfParts: false })

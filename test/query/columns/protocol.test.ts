@@ -9,6 +9,7 @@ import { INTEGER } from 'gatehouse-iql'
 import type { TableDefinition } from '../../../packages/server/src/query/catalogue/definition.ts'
 import { applyChanges, prepareCatalogue } from '../../../packages/server/src/query/engines/sqlite/catalogue.ts'
 import { buildSegment } from '../../../packages/server/src/query/engines/sqlite/columns/build-segment.ts'
+import { claimMerge } from '../../../packages/server/src/query/engines/sqlite/columns/segment-merges.ts'
 import {
   type ClaimedSegment,
   claimDue,
@@ -164,6 +165,81 @@ test('both halves of a segment that is split are written', () => {
   }
   change('UPDATE t SET v = 0 WHERE rowid = 20')
   assert.deepEqual(readable(), [[21n, 60n]])
+})
+
+/** Eight segments of ten rows each; the last rows have none. */
+const publishSmall = (): void => {
+  for (let last = 10n; last <= 80n; last += 10n) {
+    const claimed = claimNext(database, 'T', { sealed: last === 10n ? null : last - 10n, last, now })
+    assert.ok(claimed)
+    publishSegment(database, claimed, build(claimed))
+  }
+}
+const merge = (at = now) => claimMerge(database, 'T', { now: at, maxRows: 80 })
+
+test('eight small segments become one, and are read until then', () => {
+  publishSmall()
+  const before = readable()
+  assert.equal(before.length, 8)
+  const claimed = merge()
+  assert.ok(claimed)
+  assert.equal(merge(), undefined, 'no other process takes them')
+  const built = build(claimed)
+  assert.equal(built.rows, 80)
+  assert.deepEqual(readable(), before)
+  assert.equal(publishSegment(database, claimed, built), true)
+  assert.deepEqual(readable(), [[LEAST_ROW, 80n]])
+  assert.equal(merge(), undefined, 'one of many rows is not merged')
+  change()
+  assert.deepEqual(readable(), [])
+})
+
+test('a change of a small segment amid the merge leaves all as they are: only its own is written again', () => {
+  publishSmall()
+  for (const amid of ['before the file', 'after the file']) {
+    const claimed = merge(now + 3600)
+    assert.ok(claimed, amid)
+    if (amid === 'before the file') change('UPDATE t SET v = 0 WHERE rowid = 35')
+    const built = build(claimed)
+    if (amid === 'after the file') change('DELETE FROM t WHERE rowid = 75')
+    assert.equal(publishSegment(database, claimed, built), false, amid)
+    assert.equal(readable().length, 7, amid)
+    assert.equal(merge(now + 3600), undefined, 'too few are ready')
+    const again = due(now + 3600)
+    assert.ok(again)
+    assert.equal(publishSegment(database, again, build(again)), true)
+    database.exec('UPDATE _gh_column_segments SET tries = 0')
+  }
+  const last = merge()
+  assert.ok(last)
+  const built = build(last)
+  assert.equal(built.rows, 79)
+  assert.equal(publishSegment(database, last, built), true)
+})
+
+test('a file of a small segment that is gone amid the merge does not matter: its rows have not changed', () => {
+  publishSmall()
+  const claimed = merge()
+  assert.ok(claimed)
+  database.exec('UPDATE _gh_column_segments SET tag = NULL WHERE last = 30')
+  assert.equal(due(now), undefined)
+  assert.equal(publishSegment(database, claimed, build(claimed)), true)
+  assert.deepEqual(readable(), [[LEAST_ROW, 80n]])
+})
+
+test('segments whose rows were deleted become one', () => {
+  publishSmall()
+  change('DELETE FROM t WHERE rowid <= 60')
+  assert.equal(merge(), undefined, 'marked ones are not merged')
+  for (let n = 0; n < 6; n++) {
+    const claimed = due(now + MINUTE)
+    assert.ok(claimed)
+    publishSegment(database, claimed, build(claimed))
+  }
+  const claimed = merge()
+  assert.ok(claimed)
+  assert.equal(publishSegment(database, claimed, build(claimed)), true)
+  assert.deepEqual(readable(), [[LEAST_ROW, 80n]])
 })
 
 test('VACUUM may number rows anew: then no segment is read, and all begin anew', () => {

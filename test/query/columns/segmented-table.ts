@@ -204,11 +204,11 @@ export class SegmentedTable {
     const segmentsOf = (table: string): ReadableSegment[] =>
       (this.#segments.get(table) ?? [])
         .filter((_segment, index) => isUsed(index))
-        .map(({ first, last, tag }, number) => ({
+        .map(({ first, last, tag }) => ({
           first,
           last,
           tag,
-          number,
+          rows: Number(last - first) + 1,
           open: () => {
             opened++
             return this.#open.get(tag)

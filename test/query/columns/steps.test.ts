@@ -13,6 +13,7 @@ import { applyChanges, prepareCatalogue } from '../../../packages/server/src/que
 import { buildSegment } from '../../../packages/server/src/query/engines/sqlite/columns/build-segment.ts'
 import { KeptParts } from '../../../packages/server/src/query/engines/sqlite/columns/kept-parts.ts'
 import { OpenSegments, segmentPath } from '../../../packages/server/src/query/engines/sqlite/columns/segment-files.ts'
+import { claimMerge } from '../../../packages/server/src/query/engines/sqlite/columns/segment-merges.ts'
 import {
   type BuiltSegment,
   type ClaimedSegment,
@@ -36,7 +37,8 @@ const SEED = Number(process.env.SEED ?? 5)
 const STEPS = Number(process.env.STEPS ?? (IS_LONG_RUN ? 1200 : 80))
 const ROWS = 300
 const MAX_ROWS = 600
-const SEGMENT_ROWS = 60n
+const SEGMENT_ROWS = 20n
+const MERGED_ROWS = 160
 const STATEMENTS = [
   'SELECT k, count(*) AS n, sum(p) AS s, min(i) AS a, max(y) AS b FROM rows GROUP BY k',
   'SELECT count(*) AS n, sum(d) AS s, last(t, ts) AS l FROM rows WHERE p > 20',
@@ -162,7 +164,8 @@ class Model {
     if (choice.oneIn(40)) prepareCatalogue(this.#writer)
     const claimed =
       this.#transaction(() => claimDue(this.#writer, 'rows', { now: this.#now, rebuildSeconds: 30 })) ??
-      this.#claimNext()
+      this.#claimNext() ??
+      this.#transaction(() => claimMerge(this.#writer, 'rows', { now: this.#now, maxRows: MERGED_ROWS }))
     if (claimed !== undefined) this.#unfinished.push({ claimed })
   }
 
@@ -185,7 +188,7 @@ class Model {
     if (outcome === 0) {
       this.#transaction(() => splitSegment(this.#writer, claimed, last - BigInt(choice.below(30))))
     } else if (outcome === 1) {
-      this.#transaction(() => releaseSegment(this.#writer, claimed))
+      this.#transaction(() => releaseSegment(this.#writer, claimed.claim))
     } else {
       const rows = { table: 'rows', rowId: 'rowid', first, last, columns: TABLE.columns }
       this.#unfinished.push({ claimed, built: buildSegment(this.#builder, this.#path, rows) })
@@ -222,8 +225,8 @@ class Model {
     const find = ({ name }: { readonly name: string }) => {
       const found = findReadableSegments(this.#reader, name)
       amid()
-      return found.map(({ segment, first, last, tag }) => ({
-        number: Number(segment),
+      return found.map(({ first, last, tag, rows }) => ({
+        rows: Number(rows),
         first,
         last,
         tag,

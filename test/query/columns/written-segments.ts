@@ -28,6 +28,7 @@ export const BY_THE_TEST: CompactionTiming = {
   orphanMs: NEVER,
   pauseMs: NEVER,
   segmentRows: 2 ** 30,
+  smallRows: 2 ** 30,
 }
 
 /** Writes the segments of all tables with columns anew: of that many rows each, and as many stay without one. Returns how many there are. */

@@ -62,4 +62,6 @@ export interface CompactionTiming {
   readonly pauseMs: number
   /** How many rows a segment has. */
   readonly segmentRows: number
+  /** How many a small one has: as many of the newest rows, or up to twice as many, stay without a segment. */
+  readonly smallRows: number
 }

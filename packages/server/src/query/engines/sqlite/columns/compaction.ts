@@ -21,6 +21,7 @@ import { SQLITE } from '../dialect/dialect.ts'
 import { rowId } from '../dialect/row-id.ts'
 import { segmentFolder, segmentPath } from './segment-files.ts'
 import type { SegmentJob, SegmentOutcome } from './segment-jobs.ts'
+import { claimMerge, hasMerge, MERGED_SEGMENTS } from './segment-merges.ts'
 import {
   addTable,
   type ClaimedSegment,
@@ -46,6 +47,7 @@ const DEFAULT_TIMING: CompactionTiming = {
   orphanMs: 600_000,
   pauseMs: 60_000,
   segmentRows: SEGMENT_ROWS,
+  smallRows: SEGMENT_ROWS / MERGED_SEGMENTS,
 }
 
 /** The reader processes: they run a job at the lowest priority. */
@@ -167,7 +169,7 @@ export class Compaction implements ColumnTables {
 
   /** Writes one segment. False if there is none to write. */
   async #step(table: TableDefinition): Promise<boolean> {
-    const claimed = (await this.#claimDue(table)) ?? (await this.#claimNext(table))
+    const claimed = (await this.#claimDue(table)) ?? (await this.#claimNext(table)) ?? (await this.#claimMerge(table))
     if (claimed === undefined) return false
     try {
       this.#hasFiles = true
@@ -178,7 +180,7 @@ export class Compaction implements ColumnTables {
       if (!isPublished) await removeFile(segmentPath(this.#options.path, outcome.tag))
       return true
     } catch (error) {
-      await this.#write((database) => releaseSegment(database, claimed)).catch(() => {})
+      await this.#write((database) => releaseSegment(database, claimed.claim)).catch(() => {})
       throw error
     }
   }
@@ -215,6 +217,13 @@ export class Compaction implements ColumnTables {
     return this.#write((database) => (isDefinedAs(database, table) ? claimNext(database, name, next) : undefined))
   }
 
+  async #claimMerge(table: TableDefinition): Promise<ClaimedSegment | undefined> {
+    const { name } = table
+    const timing = { now: nowInSeconds(), maxRows: this.#rowsOf(table).maxRows }
+    if (!(await this.#read((database) => hasMerge(database, name, timing)))) return undefined
+    return this.#write((database) => (isDefinedAs(database, table) ? claimMerge(database, name, timing) : undefined))
+  }
+
   #rowsOf({ name, columns }: TableDefinition) {
     const id = rowId(columns.map((column) => column.name))
     if (id === undefined) throw new Error(`${name} has no row number`)
@@ -222,7 +231,7 @@ export class Compaction implements ColumnTables {
       .filter(({ type }) => canBeStored(type))
       .map((column) => ({ name: column.name, type: column.type }))
     const maxRows = Math.min(this.#timing.segmentRows, Math.floor(MAX_VALUES / (stored.length + 1)))
-    return { table: name, rowId: id, columns: stored, maxRows }
+    return { table: name, rowId: id, columns: stored, maxRows, smallRows: Math.min(this.#timing.smallRows, maxRows) }
   }
 
   async #isFull(): Promise<boolean> {

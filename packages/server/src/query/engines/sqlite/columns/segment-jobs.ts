@@ -11,12 +11,13 @@ import { agreesWithRows } from './verify-parts.ts'
 /** Plain data, which can cross to another process. */
 export type SegmentJob = FindJob | BuildJob | VerifyJob
 
-/** Finds the last row of the next segment: that many rows after a row, if as many follow it. */
+/** Finds the last row of the next segment: one of `maxRows` or a small one, if as many rows as a small one has follow it. */
 interface FindJob extends Pick<SegmentRows, 'table' | 'rowId'> {
   readonly kind: 'find-segment'
   /** Null: from the first row. */
   readonly after: bigint | null
   readonly maxRows: number
+  readonly smallRows: number
 }
 
 interface BuildJob extends SegmentRows {
@@ -50,18 +51,21 @@ export function runSegmentJob(database: Database, job: SegmentJob): SegmentOutco
   }
 }
 
-function findEnd(database: Database, { table, rowId, after, maxRows }: FindJob): SegmentOutcome {
+function findEnd(database: Database, { table, rowId, after, maxRows, smallRows }: FindJob): SegmentOutcome {
   const from = `FROM main.${SQLITE.identifier(table)} WHERE ${rowId} > ?`
   const find = database
     .prepare<[bigint, number], bigint>(`SELECT ${rowId} ${from} ORDER BY ${rowId} LIMIT 1 OFFSET ?`)
     .pluck(true)
     .safeIntegers(true)
   const start = after ?? LEAST_ROW
-  const last = find.get(start, maxRows - 1)
-  // As many rows as a segment has stay at the end without one: they change most often.
-  if (last !== undefined && find.get(last, maxRows - 1) !== undefined) return { kind: 'found', last, missingRows: 0 }
+  for (const rows of [maxRows, smallRows]) {
+    const last = find.get(start, rows - 1)
+    // As many rows as a small segment has stay at the end without one: they change most often.
+    if (last !== undefined && find.get(last, smallRows - 1) !== undefined)
+      return { kind: 'found', last, missingRows: 0 }
+  }
   const count = database.prepare<[bigint], number>(`SELECT count(*) ${from}`).pluck(true).get(start) ?? 0
-  return { kind: 'found', last: undefined, missingRows: Math.max(1, 2 * maxRows - count) }
+  return { kind: 'found', last: undefined, missingRows: Math.max(1, 2 * smallRows - count) }
 }
 
 /** A segment that has grown to this many times its rows is split. */

@@ -4,7 +4,8 @@
  *
  * A file is written in three steps: (1) in a transaction, the segment is claimed: it has no file and no mark from now on; (2) its rows are
  * read in a later snapshot and written to a file; (3) in a transaction, the file is published, unless a mark has come or the claim is
- * another's. So a published file has the rows of every snapshot that has no mark.
+ * another's. So a published file has the rows of every snapshot that has no mark. Small segments that become one (segment-merges.ts) keep
+ * their files until the last step.
  */
 import { randomUUID } from 'node:crypto'
 import type { Database } from 'better-sqlite3'
@@ -79,17 +80,18 @@ export function listTables(database: Database): string[] {
 }
 
 export interface StoredSegment {
-  readonly segment: bigint
   readonly first: bigint
   readonly last: bigint
   readonly tag: string
+  /** How many are in the file. */
+  readonly rows: bigint
 }
 
 /** In the order of the rows: those with a file, without a mark. */
 export function findReadableSegments(database: Database, name: string): StoredSegment[] {
   return database
     .prepare<[string], StoredSegment>(
-      `SELECT segment, first, last, tag FROM main.${SEGMENTS} AS s WHERE name = ? AND tag IS NOT NULL ` +
+      `SELECT first, last, tag, rows FROM main.${SEGMENTS} AS s WHERE name = ? AND tag IS NOT NULL ` +
         `AND NOT EXISTS (SELECT 1 FROM main.${MARKS} AS m WHERE m.segment = s.segment) AND ${IS_NUMBERED_AS_BEFORE} ORDER BY first`,
     )
     .safeIntegers(true)
@@ -105,9 +107,9 @@ export function readSealed(database: Database, name: string): bigint | null | un
     .get(name.toLowerCase())
 }
 
-/** A segment whose file this process writes. */
+/** A segment whose file this process writes: one, or several that become one. */
 export interface ClaimedSegment {
-  readonly segment: number
+  readonly segments: readonly number[]
   readonly first: bigint
   readonly last: bigint
   /** Random: nobody else publishes for it. */
@@ -123,7 +125,7 @@ export interface SegmentTiming {
 }
 
 /** A claim that is as old as this is void: its process has not finished, or is gone. */
-const CLAIM_SECONDS = 1800
+export const CLAIM_SECONDS = 1800
 /** The wait for a segment that is marked again and again doubles as often as this. */
 const MAX_TRIES = 6
 
@@ -155,7 +157,7 @@ export function claimDue(database: Database, name: string, timing: SegmentTiming
     )
     .run({ segment, claim, now, rebuildSeconds })
   database.prepare(`DELETE FROM main.${MARKS} WHERE segment = ?`).run(segment)
-  return { segment: Number(segment), first, last, claim }
+  return { segments: [Number(segment)], first, last, claim }
 }
 
 /** In a transaction, the first step for the rows after `sealed` up to `last`. Undefined if another process was first. */
@@ -172,7 +174,7 @@ export function claimNext(
     .prepare(`INSERT INTO main.${SEGMENTS} (name, first, last, began, claim, claimed) VALUES (?, ?, ?, ?, ?, ?)`)
     .run(table, first, last, now, claim, now)
   database.prepare(`UPDATE main.${COLUMN_TABLES} SET sealed = ? WHERE name = ?`).run(last, table)
-  return { segment: Number(lastInsertRowid), first, last, claim }
+  return { segments: [Number(lastInsertRowid)], first, last, claim }
 }
 
 export interface BuiltSegment {
@@ -184,39 +186,44 @@ export interface BuiltSegment {
 /** In a transaction, the last step. False if a row has changed since the first one: then the file must not be used. */
 export function publishSegment(
   database: Database,
-  { segment, claim }: ClaimedSegment,
+  { segments, last, claim }: ClaimedSegment,
   { tag, rows, bytes }: BuiltSegment,
 ): boolean {
-  const { changes } = database
-    .prepare(
-      `UPDATE main.${SEGMENTS} SET tag = ?, rows = ?, bytes = ? WHERE segment = ? AND claim = ? AND ${IS_NUMBERED_AS_BEFORE} ` +
-        `AND NOT EXISTS (SELECT 1 FROM main.${MARKS} WHERE segment = ?)`,
-    )
-    .run(tag, rows, bytes, segment, claim, segment)
-  releaseSegment(database, { segment, claim })
-  return changes > 0
+  const unchanged = database.prepare<[string], number>(
+    `SELECT count(*) FROM main.${SEGMENTS} AS s WHERE claim = ? AND ${IS_NUMBERED_AS_BEFORE} ` +
+      `AND NOT EXISTS (SELECT 1 FROM main.${MARKS} AS m WHERE m.segment = s.segment)`,
+  )
+  const isPublished = unchanged.pluck().get(claim) === segments.length
+  if (isPublished) {
+    const [segment, ...others] = segments
+    const remove = database.prepare(`DELETE FROM main.${SEGMENTS} WHERE segment = ?`)
+    for (const other of others) remove.run(other)
+    database
+      .prepare(`UPDATE main.${SEGMENTS} SET last = ?, tag = ?, rows = ?, bytes = ? WHERE segment = ?`)
+      .run(last, tag, rows, bytes, segment)
+  }
+  releaseSegment(database, claim)
+  return isPublished
 }
 
 /** In a transaction, instead of the last step: rows after `at` become a segment of their own. Neither has a file. */
-export function splitSegment(database: Database, { segment, first, last, claim }: ClaimedSegment, at: bigint): void {
-  if (at < first || at >= last) return
-  const { changes } = database
-    .prepare(
-      `INSERT INTO main.${SEGMENTS} (name, first, last) SELECT name, ?, last FROM main.${SEGMENTS} WHERE segment = ? AND claim = ?`,
-    )
-    .run(at + 1n, segment, claim)
-  if (changes > 0) database.prepare(`UPDATE main.${SEGMENTS} SET last = ? WHERE segment = ?`).run(at, segment)
-  releaseSegment(database, { segment, claim })
+export function splitSegment(database: Database, { segments, first, last, claim }: ClaimedSegment, at: bigint): void {
+  const [segment, ...others] = segments
+  // Those that would become one have been marked.
+  if (at >= first && at < last && others.length === 0) {
+    const { changes } = database
+      .prepare(
+        `INSERT INTO main.${SEGMENTS} (name, first, last) SELECT name, ?, last FROM main.${SEGMENTS} WHERE segment = ? AND claim = ?`,
+      )
+      .run(at + 1n, segment, claim)
+    if (changes > 0) database.prepare(`UPDATE main.${SEGMENTS} SET last = ? WHERE segment = ?`).run(at, segment)
+  }
+  releaseSegment(database, claim)
 }
 
 /** In a transaction: the segment can be claimed again. */
-export function releaseSegment(
-  database: Database,
-  { segment, claim }: Pick<ClaimedSegment, 'segment' | 'claim'>,
-): void {
-  database
-    .prepare(`UPDATE main.${SEGMENTS} SET claim = NULL, claimed = NULL WHERE segment = ? AND claim = ?`)
-    .run(segment, claim)
+export function releaseSegment(database: Database, claim: string): void {
+  database.prepare(`UPDATE main.${SEGMENTS} SET claim = NULL, claimed = NULL WHERE claim = ?`).run(claim)
 }
 
 /** In a transaction: files that are not there, or not as they were, are written again. */

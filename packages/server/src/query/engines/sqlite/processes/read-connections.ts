@@ -64,8 +64,8 @@ export class ReadConnections {
 
   #findSegments(connection: Database): FindSegments {
     return ({ name }) =>
-      findReadableSegments(connection, name).map(({ segment, first, last, tag }) => ({
-        number: Number(segment),
+      findReadableSegments(connection, name).map(({ first, last, tag, rows }) => ({
+        rows: Number(rows),
         first,
         last,
         tag,

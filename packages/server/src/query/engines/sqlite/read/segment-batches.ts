@@ -2,10 +2,11 @@
  * Computes the parts of a grouping that are in column segments. Where results are kept, segments are taken in batches: history that has not
  * changed is then read from the results of its batches.
  */
+import { crc32 } from 'node:zlib'
 import { ColumnExecutor } from '../../../columns/executor.ts'
 import type { Evaluate } from '../../../columns/filters.ts'
 import type { JoinedRows } from '../../../columns/joined-rows.ts'
-import { DamagedSegment, type RawValue, type Segment } from '../../../columns/segment.ts'
+import { DamagedSegment, type RawValue, SEGMENT_ROWS, type Segment } from '../../../columns/segment.ts'
 import { HeldBytes } from '../../../columns/states/state.ts'
 import type { ColumnsRun } from '../../engine.ts'
 import { type KeptParts, keptKey } from '../columns/kept-parts.ts'
@@ -14,14 +15,16 @@ import { type KeptParts, keptKey } from '../columns/kept-parts.ts'
 export interface ReadableSegment {
   readonly first: bigint
   readonly last: bigint
-  /** Of the segment; a new one has a higher number. */
-  readonly number: number
   readonly tag: string
+  /** How many it has. */
+  readonly rows: number
   readonly open: () => Segment
 }
 
-/** Segments whose numbers have the same quotient are computed together. */
-const BATCH_SEGMENTS = 16
+/** A batch has at most as many segments. */
+const MAX_SEGMENTS = 16
+/** One in as many segments begins a batch, by its first row: a segment that is added or changed leaves the other batches as they are. */
+const BATCH_SEGMENTS = 8
 /** A result with more than one group for so many rows is not kept. */
 const LEAST_ROWS_OF_GROUP = 8
 
@@ -85,10 +88,14 @@ export class SegmentBatches {
       const last = batches.at(-1)
       const before = last?.segments.at(-1)
       const isNext =
+        last !== undefined &&
         before !== undefined &&
-        Math.floor(before.number / BATCH_SEGMENTS) === Math.floor(segment.number / BATCH_SEGMENTS) &&
-        last?.undecided.join() === undecided.join()
-      if (isNext) last?.segments.push(segment)
+        last.segments.length < MAX_SEGMENTS &&
+        !beginsBatch(segment) &&
+        // Small segments at the end become others soon.
+        isSmall(before) === isSmall(segment) &&
+        last.undecided.join() === undecided.join()
+      if (isNext) last.segments.push(segment)
       else batches.push({ segments: [segment], undecided })
     }
     return batches
@@ -160,6 +167,14 @@ export class SegmentBatches {
     insert(executor.rows())
     return { added, count, isWhole }
   }
+}
+
+function beginsBatch({ first }: ReadableSegment): boolean {
+  return crc32(String(first)) % BATCH_SEGMENTS === 0
+}
+
+function isSmall({ rows }: ReadableSegment): boolean {
+  return 2 * rows < SEGMENT_ROWS
 }
 
 /** A segment that cannot be read is the same as none. */
