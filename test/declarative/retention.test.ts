@@ -85,6 +85,28 @@ onEveryEngine('declared retention', (place) => {
     assert.equal((await find())?.retention, undefined)
   })
 
+  test('a retention that the file sets, changes and ends is audited; one that cannot be is a fault of the file', async () => {
+    audited.length = 0
+    const keeping = (time: string) => ({ tables: [{ ...TICKS, retention: { time, on: 'AT' } }] })
+    for (const time of ['100 days', '100 days', '200 days']) await reconciled(keeping(time))
+    await reconciled({ tables: [{ ...TICKS, description: 'Ticks' }] })
+    await reconciled({ tables: [{ ...TICKS, description: 'All ticks' }] })
+    assert.deepEqual(
+      audited.map(({ event, details }) => [event, details]),
+      ['100 days on at', '200 days on at', 'none'].map((retention) => [
+        'query.defined',
+        { statement: 'rights', table: 'ticks', retention, changed: ['retention'], source: 'file' },
+      ]),
+    )
+    const wrong = { name: 'other', columns: [...TICKS.columns, { name: 'seen', type: 'Timestamp', nullable: false }] }
+    const fault = /tables\[0\]\.retention: A retention finds its rows by an index .* write CREATE INDEX other_seen/
+    const declared = { tables: [{ ...wrong, retention: { time: '1 day', on: 'seen' } }] }
+    await assert.rejects(reconciled(declared, true), fault)
+    await reconciled({ tables: [wrong] })
+    await assert.rejects(reconciled(declared, true), fault)
+    await reconciled({ tables: [TICKS], prune: true })
+  })
+
   test('a hold that the file does not name stays; false releases; both are audited; a held table cannot be pruned', async () => {
     await reconciled({ tables: [{ ...TICKS, hold: true }] })
     assert.equal((await find())?.hold, true)

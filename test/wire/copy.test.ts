@@ -188,6 +188,27 @@ onEveryEngine('COPY', (place, engine) => {
     assert.deepEqual(texts(named), [['target', 'target']])
   })
 
+  test('a row that a retention has closed is named by its line, with 23514; in a block COMMIT judges', async () => {
+    await session.query('CREATE TABLE kept (at Timestamp NOT NULL, id Integer, PRIMARY KEY (at, id))')
+    await session.query("ALTER TABLE kept SET WITH (retention = '30 days' ON at)")
+    const rows = `${new Date().toISOString()}\t1\n2001-02-03\t2\n`
+    const closed = await copyIn('COPY kept FROM STDIN', rows)
+    assert.deepEqual([closed.letters, closed.errors[0]?.C], ['EZ', '23514'])
+    assert.match(closed.errors[0]?.M ?? '', /line 2/i)
+    await session.query('BEGIN')
+    const deferred = await copyIn('COPY kept FROM STDIN', rows)
+    const end = await session.query('COMMIT')
+    assert.equal((deferred.errors[0] ?? end.errors[0])?.C, '23514')
+    await session.query('ROLLBACK')
+    assert.deepEqual(texts(await session.query('SELECT id FROM kept')), [])
+    const one = await session.run('INSERT INTO kept VALUES ($1, 3)', ['2001-02-03'])
+    assert.equal(one.errors[0]?.C, '23514')
+    await session.query('ALTER TABLE kept SET WITH (hold = on)')
+    assert.equal((await session.query('DROP TABLE kept')).errors[0]?.C, '55000')
+    await session.query('ALTER TABLE kept SET WITH (hold = off)')
+    await session.query('DROP TABLE kept')
+  })
+
   test('COPY FROM STDIN writes all rows or none, and says which one is wrong', async () => {
     const bad = await copyIn('COPY target FROM STDIN', '1\ta\n', 'x\tb\n')
     assert.match(bad.letters, /^EZ$/)

@@ -95,10 +95,12 @@ export const AUDIT_EVENTS = {
   ),
   'live.refused': event('A live statement on a stream was refused: the caller has no platform scope.', 'reason'),
   'query.defined': change(
-    'A table or index was created, changed or dropped.',
+    'A table or index was created, changed or dropped. Of what a declarative file changes (`source` is `file`), only retention is here. `retention` is what it says from now on.',
     'statement',
     'table',
     'changed',
+    'retention',
+    'source',
     'request',
   ),
   'saved.shared': change('The sharing of a saved query or board was changed.', 'kind', 'shared'),
@@ -197,6 +199,13 @@ export const AUDIT_EVENTS = {
   'columns.rebuilt': change('The column segments of a table are written anew.', 'table'),
   'table.held': change('A table is held: none of its rows can be deleted.', 'table', 'source'),
   'table.released': change('A table is no longer held.', 'table', 'source'),
+  'retention.erased': change(
+    'Rows of a person were deleted, also those that a retention had closed. `where` is the condition, without the values of its parameters.',
+    'table',
+    'rows',
+    'where',
+    'reason',
+  ),
   'retention.cut': event(
     'Rows before the cut of a retention were deleted, in the last hour at most. `oldest` is the time of the oldest of them.',
     'table',

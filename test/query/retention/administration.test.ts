@@ -51,12 +51,24 @@ onSqlite('administration of retention', (place) => {
     const left = await call('POST', '/query', 'SELECT id FROM logins')
     assert.deepEqual(left.body.Rows, [{ id: 3 }])
     assert.equal((await call('GET', '/admin/retention')).body.items.length, 1)
+    const { body: shown } = await call('GET', '/admin/retention/LOGINS')
+    assert.partialDeepStrictEqual(shown, {
+      table: 'logins',
+      time: '30 days',
+      on: 'at',
+      horizon: shown.cut,
+      fault: null,
+    })
+    const wait = Date.parse(shown.next) - Date.now()
+    assert.ok(wait > -60_000 && wait <= 60_000, shown.next)
+    assert.equal((await call('GET', '/admin/retention/none')).status, 404)
     const { body: nodes } = await call('GET', '/admin/nodes')
     assert.deepEqual(
       nodes.items.map(({ keeper }: Body) => keeper),
       [true],
     )
     assert.equal((await call('POST', '/admin/retention/logins', { hold: true })).body.hold, true)
+    assert.equal((await call('GET', '/admin/retention/logins')).body.next, null)
     const held = await call('POST', '/admin/retention/logins/run')
     assert.deepEqual([held.status, held.body.Code], [409, 'Data.Held'])
     const exported = await call('GET', '/admin/declaration')
@@ -78,6 +90,12 @@ onSqlite('administration of retention', (place) => {
     assert.deepEqual(
       log.items.map(({ event }: Body) => event).filter((event: string) => /held|released/.test(event)),
       ['table.released', 'table.held'],
+    )
+    const { body: defined } = await call('GET', '/admin/audit?event=query.defined')
+    const changes = defined.items.filter(({ target }: Body) => target === 'logins')
+    assert.deepEqual(
+      changes.map(({ details }: Body) => details.retention),
+      ['none', undefined, '30 days on at', undefined],
     )
   })
 })

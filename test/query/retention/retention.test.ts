@@ -249,6 +249,48 @@ onEveryEngine('retention', (place, engine) => {
     assert.match(server.metrics.render(), /gatehouse_retention_rows_total\{table="\w+"\} \d/)
   })
 
+  test('a keeper that has not loaded a longer time deletes nothing that is kept now', async () => {
+    await create('stale')
+    await fill('stale', [40, 20, 1])
+    await keep('stale', '1 day', ', hold = on')
+    // Its bus is another one: the first node is not told.
+    const other = await startQueryServer(place(), { audit })
+    try {
+      const longer = await other.query(`ALTER TABLE stale SET WITH (retention = '30 days' ON at, hold = off)`)
+      assert.equal(longer.status, 200, longer.text)
+      const rounds = await other.service.retention()
+      await rounds.run('stale', AbortSignal.timeout(60_000))
+      const { horizon } = (await rounds.find('stale')) ?? {}
+      assert.ok(Date.parse(horizon ?? '') <= Date.now() - 30 * DAY, String(horizon))
+      assert.ok((await ids('stale')).includes(2))
+    } finally {
+      await other.stop()
+    }
+  })
+
+  test('a table that fails says why, and does not keep others from their work', async () => {
+    for (const table of ['broken', 'sound']) {
+      await create(table)
+      await fill(table, [40, 1])
+    }
+    const raise =
+      engine === 'sqlite'
+        ? `CREATE TRIGGER stubborn BEFORE DELETE ON broken BEGIN SELECT RAISE(ABORT, 'not today'); END`
+        : `CREATE FUNCTION stubborn() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not today'; END $$;
+           CREATE TRIGGER stubborn BEFORE DELETE ON gatehouse_data.broken EXECUTE FUNCTION stubborn()`
+    await foreign(raise)
+    for (const table of ['broken', 'sound']) await keep(table)
+    await assert.rejects(run('broken'), /not today/)
+    await run('sound')
+    assert.deepEqual(await ids('sound'), [2])
+    assert.match((await stateOf('broken'))?.fault ?? '', /not today/)
+    assert.equal(server.log.filter((line) => line.includes('not today')).length, 1, server.log.join('\n'))
+    await foreign(engine === 'sqlite' ? 'DROP TRIGGER stubborn' : 'DROP FUNCTION stubborn CASCADE')
+    await run('broken')
+    assert.deepEqual(await ids('broken'), [2])
+    assert.equal((await stateOf('broken'))?.fault, null)
+  })
+
   if (engine === 'postgres') {
     test('the cut waits for a transaction that does not know the horizon; one with an old snapshot is refused', async () => {
       await create('late')

@@ -155,12 +155,24 @@ export interface AgentUse {
 /** The retention of tables. */
 export interface RetentionRounds {
   list(): Promise<readonly object[]>
+  /** Undefined if the table is neither held nor has a retention. */
+  find(table: string): Promise<object | undefined>
   /** As an ALTER TABLE of the caller. Members that are absent stay as they are. */
   set(caller: Principal, table: string, setting: RetentionSetting): Promise<object | undefined>
   /** What `set` would delete. */
   explain(caller: Principal, table: string, setting: RetentionSetting): Promise<object | undefined>
+  /** Deletes rows, also closed ones, with the rights of the caller; undefined if there is no such table. */
+  erase(caller: Principal, table: string, erasure: Erasure): Promise<object | undefined>
   /** Undefined if the table has none. */
   run(table: string, signal: AbortSignal): Promise<object | undefined>
+}
+
+export interface Erasure {
+  /** A condition in IQL. */
+  readonly where: string
+  readonly parameters: Readonly<Record<string, string>>
+  readonly reason: string
+  readonly isDryRun: boolean
 }
 
 export interface RetentionSetting {

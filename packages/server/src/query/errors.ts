@@ -147,11 +147,11 @@ export const QUERY_ERRORS = {
     'The table is held',
     'Nothing is deleted while `hold = on`: see [retention](retention.md#legal-hold).',
   ),
-  'Data.ClockDiffers': entry(
+  'Data.RetentionStopped': entry(
     409,
     '55000',
-    'The clock is not to be trusted',
-    'Retention waits until the clocks of the node and of the database agree again.',
+    'Retention stands still',
+    'The detail says why. If it is the clock, retention goes on when those of the node and of the database agree again.',
   ),
   'Data.TableExists': entry(409, '42P07', 'The name is taken', 'Choose another name.'),
   'Data.ReservedName': entry(

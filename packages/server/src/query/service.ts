@@ -295,6 +295,7 @@ export class QueryService {
       rows: this.#engine.retention,
       snapshot: () => this.#catalogue.snapshot,
       query: this.query,
+      audit: this.#audit,
       wake: () => void this.#retention?.then((retention) => retention.wake()),
     })
   }
@@ -304,8 +305,10 @@ export class QueryService {
     if (this.#retention === undefined && find().length === 0) return
     const { clock, metrics, onError } = this.#options
     const rows = this.#engine.retention
+    const options = { keeper: this.keeper, rows, clock, audit: this.#audit, metrics, onError }
+    const reload = () => this.#catalogue.refresh()
     this.#retention ??= import('./retention/retention.ts').then(
-      ({ Retention }) => new Retention({ keeper: this.keeper, rows, clock, audit: this.#audit, metrics, onError }),
+      ({ Retention }) => new Retention({ ...options, reload }),
     )
     this.#retention.then((retention) => retention.catalogueLoaded(find())).catch(onError)
   }

@@ -113,7 +113,7 @@ export const OWN_TABLES: ReadonlyMap<string, OwnTable> = new Map<string, OwnTabl
     {
       key: ['name'],
       columns: {
-        ...texts('name', 'time_column', 'fault'),
+        ...texts('name', 'time', 'time_column', 'fault'),
         ...integers('held', 'horizon', 'settling', 'cut', 'requested', 'done', 'removed'),
       },
     },

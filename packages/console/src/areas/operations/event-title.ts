@@ -99,6 +99,7 @@ const TITLES: Readonly<Record<AuditEventName, string>> = {
   'table.held': 'Table held',
   'table.released': 'Table released',
   'retention.cut': 'Old rows deleted',
+  'retention.erased': 'Rows of a person deleted',
   'mail.sent': 'Mail sent',
   'mail.failed': 'Mail failed',
   'mail.refused': 'Mail refused',

@@ -11,7 +11,7 @@ export const RETENTION_COMMANDS: readonly AdminCommand[] = [
     name: 'retention list',
     summary: 'Lists the tables with a retention, and those that are held; needs --server.',
     examples: ['retention list --server https://gate.example.com'],
-    run: list(RETENTION, ['table', 'time', 'on', 'hold', 'horizon', 'cut', 'oldest', 'fault']),
+    run: list(RETENTION, ['table', 'time', 'on', 'hold', 'horizon', 'cut', 'oldest', 'next', 'fault']),
   },
   {
     name: 'retention set',
@@ -43,6 +43,41 @@ export const RETENTION_COMMANDS: readonly AdminCommand[] = [
       const { body } = await request('POST', named(RETENTION, 'run')(args))
       const { Cut, Rows } = asObject(body)
       return { kind: 'text', text: `${args.positionals[0]}: ${Rows} rows before ${Cut} were deleted.`, body }
+    },
+  },
+  {
+    name: 'retention erase',
+    positionals: ['TABLE'],
+    options: {
+      '--where': { value: 'CONDITION', help: 'which rows, in IQL; it is in the audit log' },
+      '--parameter': {
+        value: 'NAME=VALUE',
+        repeatable: true,
+        help: 'the value of a parameter of the condition; it is not in the audit log',
+      },
+      '--reason': { value: 'TEXT', help: 'why, for the audit log' },
+      '--dry-run': { help: 'change nothing, and count the rows' },
+    },
+    summary: 'Deletes the rows of a person, also those that a retention has closed; needs --server.',
+    examples: [
+      "retention erase orders --where 'customer = :c' --parameter c=4711 --reason 'request 12' --dry-run --server https://gate.example.com",
+    ],
+    confirm: ([table]) => `Delete rows of ${table} for ever?`,
+    async run({ args, request }) {
+      const [where, reason] = [args.value('--where'), args.value('--reason')]
+      if (where === undefined) throw new UsageError('--where CONDITION is required')
+      if (reason === undefined) throw new UsageError('--reason TEXT is required')
+      const isDryRun = args.has('--dry-run')
+      const parameters = Object.fromEntries(args.pairs('--parameter'))
+      const { body } = await request('POST', named(RETENTION, 'erase')(args), {
+        body: { where, parameters, reason, dry_run: isDryRun },
+      })
+      const { Rows } = asObject(body)
+      return {
+        kind: 'text',
+        text: `${args.positionals[0]}: ${Rows} rows ${isDryRun ? 'would be' : 'were'} deleted.`,
+        body,
+      }
     },
   },
   holdCommand('hold', true, 'Holds a table: none of its rows can be deleted, nor the table; needs --server.'),

@@ -11,7 +11,8 @@ import type { AdminCommand, AdminRequest, Output } from './admin-command.ts'
 
 export async function runAdminCommand(command: AdminCommand, args: Arguments): Promise<void> {
   const loaded = await loadSettings(args)
-  if (command.confirm !== undefined && !args.has('--yes')) await confirm(command.confirm(args.positionals))
+  const isDryRun = Object.hasOwn(command.options ?? {}, '--dry-run') && args.has('--dry-run')
+  if (command.confirm !== undefined && !isDryRun && !args.has('--yes')) await confirm(command.confirm(args.positionals))
   const { request, close } = await connect(loaded, args)
   try {
     const output = await command.run({ args, request, readPassword: readNewPassword })

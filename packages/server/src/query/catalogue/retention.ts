@@ -22,11 +22,24 @@ const MICROS_PER_MINUTE = 60_000_000n
  * closed as a whole.
  */
 export function horizonAt(now: bigint, table: Pick<TableDefinition, 'columns' | 'retention'>): bigint | undefined {
-  const { retention, columns } = table
+  const { retention } = table
   const time = retention && readInterval(retention.time)
   if (retention === undefined || time === undefined) return undefined
-  const isDate = columns.find(({ name }) => name === retention.on)?.type.kind === 'Date'
-  return floorTo(beforeMonths(now, time.months) - time.micros, isDate ? MICROS_PER_DAY : MICROS_PER_MINUTE)
+  return floorTo(beforeMonths(now, time.months) - time.micros, findUnit(table))
+}
+
+/** Horizons are multiples of it. */
+function findUnit({ columns, retention }: Pick<TableDefinition, 'columns' | 'retention'>): bigint {
+  const isDate = columns.find(({ name }) => name === retention?.on)?.type.kind === 'Date'
+  return isDate ? MICROS_PER_DAY : MICROS_PER_MINUTE
+}
+
+/** When the horizon moves next. */
+export function nextMove(now: bigint, table: Pick<TableDefinition, 'columns' | 'retention'>): bigint | undefined {
+  const time = table.retention && readInterval(table.retention.time)
+  if (time === undefined) return undefined
+  const since = now - time.micros
+  return now + findUnit(table) - (since - floorTo(since, findUnit(table)))
 }
 
 function floorTo(micros: bigint, unit: bigint): bigint {

@@ -8,6 +8,7 @@ import { type AttributeViews, attributeViews } from './attributes.ts'
 import { defineTable, rebind } from './create-table.ts'
 import { type BoundViewSpec, type BoundViews, bindViews, toViewSpecs, type ViewSpec } from './declared-views.ts'
 import type { CatalogueChange, RetentionDefinition, TableDefinition } from './definition.ts'
+import { refuseAgainstRetention } from './retention.ts'
 import type { CatalogueSnapshot } from './snapshot.ts'
 
 export interface TableSpec {
@@ -216,7 +217,29 @@ function findProblems(
       return [{ path, text: error.message }]
     }
   }
-  return []
+  const problem = findRetentionProblem(table, snapshot, attributes, clock)
+  return problem === undefined ? [] : [{ path: 'retention', text: problem }]
+}
+
+/** What the catalogue would refuse. */
+function findRetentionProblem(
+  table: TableSpec,
+  snapshot: CatalogueSnapshot,
+  attributes: AttributeViews,
+  clock: Clock,
+): string | undefined {
+  if (table.retention === undefined) return undefined
+  const current = snapshot.findDefinition(table.name)
+  const { retention, ...wanted } = define(table, attributes, clock)
+  const definition = { ...(current ?? wanted), retention }
+  try {
+    refuseAgainstRetention({ kind: 'create', table: definition }, undefined)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    const { Hint: hint } = error.details.members ?? {}
+    return typeof hint === 'string' ? `${error.message}: ${hint}` : error.message
+  }
 }
 
 async function checkRows(table: TableDefinition, given: TextRows): Promise<void> {

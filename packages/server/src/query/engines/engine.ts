@@ -186,6 +186,8 @@ export interface WriteRequest {
   readonly mustBeWhole: boolean
   readonly running: Stoppable
   readonly idempotencyKey: IdempotencyKey | undefined
+  /** The table whose closed rows may be deleted: an erasure. */
+  readonly erases?: string | undefined
 }
 
 /** A bulk insert whose rows are in a spool file, as `spoolEncoder` has encoded them. */

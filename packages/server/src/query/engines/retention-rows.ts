@@ -11,6 +11,8 @@ import type { BuildSql, ServiceStore } from './service-store.ts'
 export interface RetentionState {
   /** In lower case. */
   readonly name: string
+  /** What the definition says of how long rows are kept. */
+  readonly time: string | undefined
   /** The column of these times: another one is counted anew. */
   readonly timeColumn: string | undefined
   readonly isHeld: boolean
@@ -43,6 +45,7 @@ type StateRow = { readonly [Column in keyof typeof STATE_COLUMNS]: number | stri
 
 const STATE_COLUMNS = {
   name: true,
+  time: true,
   time_column: true,
   held: true,
   horizon: true,
@@ -90,21 +93,21 @@ export class RetentionRows {
     return row && toState(row)
   }
 
-  /** Closes the rows before the horizon, unless the table is held. It never moves back. */
-  async close(term: KeeperTerm, { name }: TableDefinition, horizon: bigint): Promise<void> {
+  /** Closes the rows before the horizon, unless the table is held or its definition is another one by now. It never moves back. */
+  async close(term: KeeperTerm, table: TableDefinition, horizon: bigint): Promise<void> {
     await this.#store.writeInTerm(term, [
       (
         value,
       ) => `UPDATE ${this.#table} SET horizon = ${value(horizon)}, settling = coalesce(settling, ${value(horizon)})
-        WHERE ${isNamed(name, value)} AND held = 0 AND (horizon IS NULL OR horizon < ${value(horizon)})`,
+        WHERE ${isMovable(table, value)} AND (horizon IS NULL OR horizon < ${value(horizon)})`,
     ])
   }
 
   /** Begins to settle the horizon, if that has not begun and there is need. */
-  async settle(term: KeeperTerm, { name }: TableDefinition): Promise<void> {
+  async settle(term: KeeperTerm, table: TableDefinition): Promise<void> {
     await this.#store.writeInTerm(term, [
       (value) => `UPDATE ${this.#table} SET settling = horizon
-        WHERE ${isNamed(name, value)} AND settling IS NULL AND horizon > coalesce(cut, horizon - 1)`,
+        WHERE ${isMovable(table, value)} AND settling IS NULL AND horizon > coalesce(cut, horizon - 1)`,
     ])
   }
 
@@ -117,15 +120,15 @@ export class RetentionRows {
   }
 
   /** `settled` is the horizon that has settled, and the cut is at or before it. */
-  async moveCut(term: KeeperTerm, { name }: TableDefinition, settled: bigint, cut: bigint): Promise<void> {
+  async moveCut(term: KeeperTerm, table: TableDefinition, settled: bigint, cut: bigint): Promise<void> {
     await this.#store.writeInTerm(term, [
       (value) => `UPDATE ${this.#table} SET cut = CASE WHEN cut > ${value(cut)} THEN cut ELSE ${value(cut)} END,
           settling = NULL
-        WHERE ${isNamed(name, value)} AND held = 0 AND settling = ${value(settled)}`,
+        WHERE ${isMovable(table, value)} AND settling = ${value(settled)}`,
     ])
   }
 
-  /** Deletes the oldest rows before the cut. Returns how many there were. */
+  /** Deletes the oldest rows before the cut, unless a hold or another definition came in between. Returns how many there were. */
   async removeOldest(term: KeeperTerm, table: TableDefinition, cut: bigint, limit: number): Promise<number> {
     const [column, type] = timeColumn(table)
     const target = `${this.#store.schema}.${this.#sql.identifier(table.name)}`
@@ -138,7 +141,8 @@ export class RetentionRows {
         const rows = (rowId: Sql): Sql =>
           `SELECT ${rowId} FROM ${target} WHERE ${place} < ${bound} ORDER BY ${place} LIMIT ${limit}`
         const isOneOf = this.#sql.isOneOf(table, rows)
-        return `DELETE FROM ${target} WHERE ${isOneOf ?? `${place} IN (${rows(place)})`}`
+        return `DELETE FROM ${target} WHERE ${isOneOf ?? `${place} IN (${rows(place)})`}
+          AND EXISTS (SELECT 1 FROM ${this.#table} WHERE ${isMovable(table, value)} AND cut >= ${value(cut)})`
       },
       (value) => `DELETE FROM ${this.#cuts} WHERE name = ${value(key)}`,
     ])
@@ -213,9 +217,16 @@ function isNamed(table: string, value: Parameters<BuildSql>[0]): Sql {
   return `name = ${value(table.toLowerCase())}`
 }
 
+/** The keeper may not have loaded yet what the table says now: rows that should be kept must not be judged by what it said before. */
+function isMovable({ name, retention }: TableDefinition, value: Parameters<BuildSql>[0]): Sql {
+  const { time, on } = retention ?? {}
+  return `${isNamed(name, value)} AND held = 0 AND time = ${value(time ?? null)} AND time_column = ${value(on ?? null)}`
+}
+
 function toState(row: StateRow): RetentionState {
   return {
     name: String(row.name),
+    time: row.time === null ? undefined : String(row.time),
     timeColumn: row.time_column === null ? undefined : String(row.time_column),
     isHeld: Number(row.held) === 1,
     horizon: toBigint(row.horizon),

@@ -19,7 +19,7 @@ export function createRetentionTables({ schema, columnType, textKeyOptions }: Ow
   const [text, integer] = [TEXT, INTEGER].map(columnType)
   return [
     `CREATE TABLE IF NOT EXISTS ${schema}.${RETENTION} (
-      name ${text} PRIMARY KEY, time_column ${text}, held ${integer} NOT NULL, horizon ${integer}, settling ${integer},
+      name ${text} PRIMARY KEY, time ${text}, time_column ${text}, held ${integer} NOT NULL, horizon ${integer}, settling ${integer},
       cut ${integer}, requested ${integer} NOT NULL, done ${integer} NOT NULL, removed ${integer} NOT NULL, fault ${text}
     )${textKeyOptions}`,
     `CREATE TABLE IF NOT EXISTS ${schema}.${CUTS} (name ${text} PRIMARY KEY)${textKeyOptions}`,
@@ -38,6 +38,8 @@ export function retentionName(table: string): string {
 }
 
 export interface StoredRetention {
+  /** How long rows are kept, as the definition says it. */
+  readonly time: string | null
   readonly timeColumn: string | null
   readonly horizon: bigint | null
   readonly settling: bigint | null
@@ -57,7 +59,7 @@ export function nextState(
   if (retention === undefined) {
     const cut = stored?.cut ?? null
     if (cut === null && !isHeld) return undefined
-    return { timeColumn: stored?.timeColumn ?? null, horizon: null, settling: null, cut }
+    return { time: null, timeColumn: stored?.timeColumn ?? null, horizon: null, settling: null, cut }
   }
   const known = stored?.timeColumn === retention.on ? stored : undefined
   const cut = known?.cut ?? null
@@ -66,7 +68,19 @@ export function nextState(
   const horizon = target === undefined ? before : cut !== null && cut > target ? cut : target
   const settling = known?.settling ?? null
   const isOpenAgain = settling !== null && (horizon === null || settling > horizon)
-  return { timeColumn: retention.on, horizon, settling: isOpenAgain ? null : settling, cut }
+  return { time: retention.time, timeColumn: retention.on, horizon, settling: isOpenAgain ? null : settling, cut }
+}
+
+export interface KnownState extends Pick<StoredRetention, 'time' | 'timeColumn'> {
+  readonly name: string
+  readonly held: number | string
+}
+
+/** Whether the state says what the definition does: an earlier version may have changed the table since. */
+export function followsTable({ time, timeColumn, held }: KnownState, table: TableDefinition): boolean {
+  const { retention, isHeld = false } = table
+  const isTimed = time === (retention?.time ?? null) && (retention === undefined || timeColumn === retention.on)
+  return isTimed && (Number(held) === 1) === isHeld
 }
 
 /** Whether the definition needs triggers. */

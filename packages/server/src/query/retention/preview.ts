@@ -21,6 +21,7 @@ export async function previewRetention(table: TableDefinition, rows: RetentionRo
   const views = NO_VIEWS(table.name)
   const [now, state] = [await rows.now(), await rows.find(table.name)]
   const stored = state && {
+    time: state.time ?? null,
     timeColumn: state.timeColumn ?? null,
     horizon: state.horizon ?? null,
     settling: state.settling ?? null,

@@ -4,7 +4,7 @@ import type { Audit, Clock } from 'gatehouse-protocol'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { TableDefinition } from '../catalogue/definition.ts'
 import { type KeeperTerm, TermLost } from '../engines/keeper-lease.ts'
-import type { RetentionRows } from '../engines/retention-rows.ts'
+import type { RetentionRows, RetentionState } from '../engines/retention-rows.ts'
 import type { Keeper } from '../keeper/keeper.ts'
 import { ClockCheck } from './clock-check.ts'
 import { TableRetention } from './table-retention.ts'
@@ -17,11 +17,20 @@ export interface RetentionOptions {
   readonly audit: Audit
   readonly metrics: Metrics | undefined
   readonly onError: (error: unknown) => void
+  /** Loads the definitions of tables again: this node has missed a change. */
+  readonly reload: () => Promise<void>
   readonly views?: FindViews
   readonly tickMs?: number
 }
 
 const TICK_MS = 1_000
+
+interface Turn {
+  readonly state: RetentionState
+  readonly now: bigint
+  readonly fault: string | undefined
+  readonly signal: AbortSignal
+}
 
 export class Retention {
   readonly #options: RetentionOptions
@@ -31,6 +40,8 @@ export class Retention {
   #end: (() => void) | undefined
   #running = new Map<string, TableRetention>()
   #faults = new Set<string>()
+  /** The tables whose last turn failed, with the error that was reported. */
+  readonly #failing = new Map<string, string | undefined>()
   #wake: () => void = () => {}
 
   constructor(options: RetentionOptions) {
@@ -82,6 +93,7 @@ export class Retention {
     }
     for (const table of this.#running.values()) table.record(true)
     this.#running.clear()
+    this.#failing.clear()
   }
 
   /** Whether there are more rows to delete. */
@@ -97,16 +109,52 @@ export class Retention {
     for (const [name, table] of this.#running) {
       const state = states.get(name)
       if (state === undefined || signal.aborted) continue
-      table.accept(state)
-      if (state.fault !== fault) await rows.setFault(term, table.table, fault)
-      if (fault === undefined) await table.advance(state, now)
-      const advanced = await rows.find(name)
-      if (advanced === undefined) continue
-      if (fault === undefined) hasMore = (await table.remove(advanced, signal)) || hasMore
-      await table.finish({ ...advanced, fault })
-      table.record()
+      try {
+        hasMore = (await this.#turn(table, { state, now, fault, signal })) || hasMore
+        this.#failing.delete(name)
+      } catch (error) {
+        if (error instanceof TermLost) throw error
+        await this.#fail(table, error)
+      }
     }
     return hasMore
+  }
+
+  /** Whether the table has more rows to delete. */
+  async #turn(table: TableRetention, { state, now, fault, signal }: Turn): Promise<boolean> {
+    const { rows, reload } = this.#options
+    table.accept(state)
+    if (!table.isCurrent(state)) {
+      await reload()
+      return false
+    }
+    if (fault === undefined) await table.advance(state, now)
+    const advanced = await rows.find(state.name)
+    if (advanced === undefined) return false
+    const hasMore = fault === undefined && (await table.remove(advanced, signal))
+    if (state.fault !== fault) await rows.setFault(table.term, table.table, fault)
+    await table.finish({ ...advanced, fault })
+    table.record()
+    return hasMore
+  }
+
+  /** Other tables go on. A single failure may be a definition that this node has not loaded yet. */
+  async #fail(running: TableRetention, error: unknown): Promise<void> {
+    const { rows, onError } = this.#options
+    const { table, term } = running
+    const name = table.name.toLowerCase()
+    const fault = error instanceof Error ? error.message : String(error)
+    if (!this.#failing.has(name)) {
+      this.#failing.set(name, undefined)
+      return
+    }
+    if (this.#failing.get(name) !== fault) {
+      this.#failing.set(name, fault)
+      onError(new Error(`The retention of ${table.name} fails`, { cause: error }))
+      await rows.setFault(term, table, fault)
+    }
+    const state = await rows.find(table.name)
+    if (state !== undefined) await running.finish({ ...state, fault })
   }
 
   /** Takes over which tables there are. */
@@ -118,6 +166,7 @@ export class Retention {
       if (!this.#tables.has(name)) {
         running.record(true)
         this.#running.delete(name)
+        this.#failing.delete(name)
       }
     for (const [name, table] of this.#tables) {
       const running = this.#running.get(name)

@@ -26,7 +26,7 @@ const SETTLE_MS = 30_000
 
 export class TableRetention {
   readonly #env: TableRetentionEnv
-  readonly #term: KeeperTerm
+  readonly term: KeeperTerm
   table: TableDefinition
   #limit = FIRST_STEP_ROWS
   /** Whether there may be rows before the cut. */
@@ -42,14 +42,21 @@ export class TableRetention {
 
   constructor(table: TableDefinition, term: KeeperTerm, env: TableRetentionEnv) {
     this.table = table
-    this.#term = term
+    this.term = term
     this.#env = env
+  }
+
+  /** Whether the definition that this node knows is the one that the state follows. */
+  isCurrent({ time, timeColumn }: RetentionState): boolean {
+    const { retention } = this.table
+    return time === retention?.time && timeColumn === retention?.on
   }
 
   /** Begins a round that was asked for. */
   accept({ requested, done }: RetentionState): void {
-    if (requested > done && this.#round?.number !== requested)
-      this.#round = { number: requested, since: performance.now(), removed: 0 }
+    if (requested <= done || this.#round?.number === requested) return
+    this.#round = { number: requested, since: performance.now(), removed: 0 }
+    this.#hasRows = true
   }
 
   /** Closes rows, each minute, and moves the cut. */
@@ -59,10 +66,10 @@ export class TableRetention {
     const target = horizonAt(now, this.table)
     if (target === undefined) return
     if (state.horizon === undefined || target > state.horizon) {
-      await rows.close(this.#term, this.table, target)
+      await rows.close(this.term, this.table, target)
       await this.#measure(target)
     } else if (state.settling === undefined && state.horizon === this.#settled) return
-    await rows.settle(this.#term, this.table)
+    await rows.settle(this.term, this.table)
     await this.#moveCut()
   }
 
@@ -73,7 +80,7 @@ export class TableRetention {
     if (settled === undefined || !(await this.#knowAll(settled))) return
     const found = views(this.table.name)
     for (const view of found.bucketed) if (!(await view.hasReadPast(settled))) return
-    await rows.moveCut(this.#term, this.table, settled, cutOf(settled, found))
+    await rows.moveCut(this.term, this.table, settled, cutOf(settled, found))
     this.#settled = settled
     this.#hasRows = true
   }
@@ -94,6 +101,8 @@ export class TableRetention {
   /** Deletes for a while. Whether there is more. */
   async remove(state: RetentionState, signal: AbortSignal): Promise<boolean> {
     const { cut } = state
+    // Once it is released, rows may be there again.
+    if (state.isHeld) this.#hasRows = true
     if (cut === undefined || state.isHeld || !this.#hasRows) return false
     const end = performance.now() + TURN_MS
     while (performance.now() < end) {
@@ -112,7 +121,7 @@ export class TableRetention {
     this.#removed ??= { since: performance.now(), oldest: await rows.oldest(this.table), rows: 0, cut }
     const limit = this.#limit
     const began = performance.now()
-    const removed = await rows.removeOldest(this.#term, this.table, cut, limit)
+    const removed = await rows.removeOldest(this.term, this.table, cut, limit)
     const took = performance.now() - began
     if (removed > 0) {
       this.#removed.rows += removed
@@ -133,7 +142,7 @@ export class TableRetention {
     if (round === undefined) return
     const isOver = state.isHeld || state.fault !== undefined || performance.now() - round.since > SETTLE_MS
     if (!isOver && (this.#hasRows || state.settling !== undefined)) return
-    await this.#env.rows.finish(this.#term, this.table, round.number, round.removed)
+    await this.#env.rows.finish(this.term, this.table, round.number, round.removed)
     this.#round = undefined
   }
 

@@ -43,6 +43,8 @@ export interface QueryCall {
   readonly encoding: Encoding
   readonly limits: ReadLimits
   readonly idempotencyKey?: IdempotencyKey | undefined
+  /** The table whose closed rows the call may delete: an erasure. */
+  readonly erases?: string | undefined
   /** Further parts of one write: rows that name other columns than the first ones, or other tables of a transaction block. */
   readonly further?: readonly CallPart[]
 }

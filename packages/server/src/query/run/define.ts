@@ -104,10 +104,32 @@ export function recordChanges(
   }
 }
 
+/** What a declarative file changes of retention and holds. */
+export function recordFileChange(audit: Audit, change: CatalogueChange): void {
+  if (change.kind !== 'drop' && isRetentionChanged(change)) {
+    const { name } = change.table
+    const { retention } = changedBy(change)
+    const details = {
+      statement: statementName(change),
+      table: name,
+      changed: ['retention'],
+      retention: retention ?? 'none',
+      source: 'file',
+    }
+    audit.record({ event: 'query.defined', target: name, details })
+  }
+  recordHold(audit, change, {}, 'file')
+}
+
+function isRetentionChanged(change: Exclude<CatalogueChange, { kind: 'drop' }>): boolean {
+  const before = change.kind === 'alter' ? change.from.retention : undefined
+  return JSON.stringify(before) !== JSON.stringify(change.table.retention)
+}
+
 type HoldActor = Pick<AuditEvent, 'actor' | 'client' | 'address' | 'requestId'>
 
 /** A table that is held from now on, or no longer. */
-export function recordHold(audit: Audit, change: CatalogueChange, by: HoldActor, source?: string): void {
+function recordHold(audit: Audit, change: CatalogueChange, by: HoldActor, source?: string): void {
   if (change.kind === 'drop') return
   const before = (change.kind === 'alter' && change.from.isHeld) || false
   const { name, isHeld = false } = change.table
@@ -140,10 +162,15 @@ const RIGHTS = [
   'isHeld',
 ] as const satisfies readonly (keyof TableDefinition)[]
 
-function changedBy(change: CatalogueChange): { changed?: readonly string[] } {
-  if (change.kind !== 'alter' || change.step.kind !== 'rights') return {}
-  const { from, table } = change
+function changedBy(change: CatalogueChange): { changed?: readonly string[]; retention?: string } {
+  if (change.kind === 'drop') return {}
+  const { table } = change
+  const { time, on } = table.retention ?? {}
+  const retention = isRetentionChanged(change) ? { retention: time === undefined ? 'none' : `${time} on ${on}` } : {}
+  if (change.kind === 'create' || change.step.kind !== 'rights') return retention
+  const { from } = change
   return {
+    ...retention,
     changed: RIGHTS.filter((name) => JSON.stringify(table[name]) !== JSON.stringify(from[name])).map((name) =>
       name.startsWith('is') ? name.slice(2).toLowerCase() : name.toLowerCase(),
     ),

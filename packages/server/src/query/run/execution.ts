@@ -113,6 +113,7 @@ async function write(run: RunningCall, env: ExecutionEnv): Promise<QueryResult> 
     mustBeWhole: columns.length > 0 && !reportsTruncation(run.encoding),
     running: run.running,
     idempotencyKey: run.idempotencyKey,
+    erases: run.erases,
   })
   return toResult(run, reply)
 }

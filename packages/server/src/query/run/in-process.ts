@@ -13,7 +13,13 @@ export type RunStatement = (
   statement: string,
   /** Values in their text form. */
   parameters?: Readonly<Record<string, string>>,
+  options?: RunOptions,
 ) => Promise<StatementResult>
+
+export interface RunOptions {
+  /** The table whose closed rows the statement may delete. */
+  readonly erases?: string
+}
 
 export interface StatementResult {
   /** As in JSON: decimals and times are texts. */
@@ -26,11 +32,11 @@ const ENCODING: TextEncoding = { format: 'ndjson', rows: 'objects', integers: 'n
 const LIMITS = { rows: 10_000, bytes: 16 * 1024 * 1024, skip: 0 }
 
 export function createRunner(env: RunEnv): RunStatement {
-  return async (principal, statement, parameters = {}) => {
+  return async (principal, statement, parameters = {}, { erases } = {}) => {
     const inputs = new Map(Object.entries(parameters).map(([name, text]) => [name, { text }]))
     const plan = (planning: Planning) => {
       const planned = planning.plan(statement)
-      return { planned, valueSets: [readParameters(statement, planned.bound, inputs)], limits: LIMITS }
+      return { planned, valueSets: [readParameters(statement, planned.bound, inputs)], limits: LIMITS, erases }
     }
     const call = { principal, requestId: randomUUID(), address: '', encoding: ENCODING, shown: statement, plan }
     try {

@@ -47,7 +47,7 @@ export interface StatementCall<Parts extends CallParts = CallParts>
 }
 
 /** The statements of a call, which run as one. */
-export type CallParts = Pick<QueryCall, 'planned' | 'valueSets' | 'limits' | 'idempotencyKey' | 'further'>
+export type CallParts = Pick<QueryCall, 'planned' | 'valueSets' | 'limits' | 'idempotencyKey' | 'further' | 'erases'>
 
 export interface Ran<Parts extends CallParts = CallParts> {
   readonly parts: Parts

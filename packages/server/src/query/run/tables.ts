@@ -32,7 +32,7 @@ import type { ConstraintText, Engine, WriteStep } from '../engines/engine.ts'
 import { checkError } from '../engines/runtime-error.ts'
 import { refuse } from '../errors.ts'
 import { MOST_COUNTED, previewRetention } from '../retention/preview.ts'
-import { recordHold } from './define.ts'
+import { recordFileChange } from './define.ts'
 import type { NodeCatalogue } from './node-catalogue.ts'
 import { readRows } from './read-rows.ts'
 
@@ -113,7 +113,7 @@ export function createTables(env: TablesEnv): Tables {
 
 async function changeAll(changes: readonly CatalogueChange[], { catalogue, audit }: TablesEnv): Promise<void> {
   await catalogue.change(changes.map((change) => ({ change, fill: null })))
-  for (const change of changes) recordHold(audit, change, {}, 'file')
+  for (const change of changes) recordFileChange(audit, change)
 }
 
 /** A check that existing rows do not meet is removed again. */

@@ -11,6 +11,7 @@ import type { Acquire } from './pool.ts'
 import { BEGIN, mustCommit, mustRun, type PipelineStatement, runCommitting } from './protocol/pipeline.ts'
 import type { RawRow } from './protocol/protocol.ts'
 import { rowDecoder } from './representation.ts'
+import { allowClosed } from './retention/retention-triggers.ts'
 import { withRetries } from './retry.ts'
 
 /** Statements of one write that are sent in one round trip. */
@@ -26,9 +27,10 @@ export function write(acquire: Acquire, request: WriteRequest): Promise<WriteRep
 }
 
 /** Needs no explicit transaction: the statement is atomic, and durable when the server is ready for the next query. */
-export function isOneStatement({ steps, idempotencyKey, mustBeWhole }: WriteRequest): boolean {
+export function isOneStatement({ steps, idempotencyKey, mustBeWhole, erases }: WriteRequest): boolean {
   const isSingle = steps.length === 1 && steps[0]?.parameterSets.length === 1
-  return isSingle && idempotencyKey === undefined && steps[0]?.constraints === undefined && !mustBeWhole
+  const isPlain = idempotencyKey === undefined && !mustBeWhole && erases === undefined
+  return isSingle && steps[0]?.constraints === undefined && isPlain
 }
 
 async function runAlone(client: PoolClient, request: WriteRequest): Promise<WriteReply> {
@@ -72,10 +74,14 @@ export class WriteRun {
     const onDone = (rowsAffected: number): void => {
       this.#rowsAffected += rowsAffected
     }
-    return this.#request.steps.flatMap(({ sql, parameterSets, constraints }) => {
+    const { steps, erases } = this.#request
+    const statements = steps.flatMap(({ sql, parameterSets, constraints }) => {
       const onRow = (row: RawRow): void => this.#add(row, constraints)
       return parameterSets.map((parameters: readonly Bindable[]) => ({ sql, parameters, onRow, onDone }))
     })
+    if (erases === undefined) return statements
+    const { lead, tail } = allowClosed(erases)
+    return [...lead, ...statements, ...tail]
   }
 
   /** Call before the commit of an explicit transaction. */

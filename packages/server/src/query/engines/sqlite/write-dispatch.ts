@@ -64,9 +64,10 @@ export async function writeBulk(
 }
 
 /** SQLite undoes a single statement that fails, but not one that is refused for what it returned. */
-function isOneStatement({ steps, tracksRows, mustBeWhole, idempotencyKey }: WriteJob): boolean {
+function isOneStatement({ steps, tracksRows, mustBeWhole, idempotencyKey, erases }: WriteJob): boolean {
   const isSingle = steps.length === 1 && steps[0]?.parameterSets.length === 1
-  return isSingle && steps[0]?.constraints === undefined && !tracksRows && !mustBeWhole && idempotencyKey === undefined
+  const isPlain = !tracksRows && !mustBeWhole && idempotencyKey === undefined && erases === undefined
+  return isSingle && steps[0]?.constraints === undefined && isPlain
 }
 
 export async function change(

@@ -1,7 +1,14 @@
 /** The triggers and the state of retention follow the definitions of their tables. */
 import type { ClientBase } from 'pg'
 import type { CatalogueChange, TableDefinition } from '../../../catalogue/definition.ts'
-import { isGuarded, nextState, RETENTION, type StoredRetention } from '../../retention.ts'
+import {
+  followsTable,
+  isGuarded,
+  type KnownState,
+  nextState,
+  RETENTION,
+  type StoredRetention,
+} from '../../retention.ts'
 import { SCHEMA } from '../representation.ts'
 import { createTriggers, dropTriggers, haveSameTriggers, REVOKE, withoutTriggers } from './retention-triggers.ts'
 
@@ -51,11 +58,12 @@ function pick(table: TableDefinition | undefined): unknown {
 async function storeState(client: ClientBase, table: TableDefinition, now: bigint | undefined): Promise<void> {
   const name = table.name.toLowerCase()
   const { rows } = await client.query<{ [Column in keyof StoredRetention]: string | null }>(
-    `SELECT time_column AS "timeColumn", horizon, settling, cut FROM ${TABLE} WHERE name = $1`,
+    `SELECT time, time_column AS "timeColumn", horizon, settling, cut FROM ${TABLE} WHERE name = $1`,
     [name],
   )
   const [row] = rows
   const stored = row && {
+    time: row.time,
     timeColumn: row.timeColumn,
     horizon: toBigint(row.horizon),
     settling: toBigint(row.settling),
@@ -66,13 +74,13 @@ async function storeState(client: ClientBase, table: TableDefinition, now: bigin
     await client.query(`DELETE FROM ${TABLE} WHERE name = $1`, [name])
     return
   }
-  const { timeColumn, horizon, settling, cut } = next
+  const { time, timeColumn, horizon, settling, cut } = next
   await client.query(
-    `INSERT INTO ${TABLE} (name, time_column, held, horizon, settling, cut, requested, done, removed)
-     VALUES ($1, $2, $3, $4, $5, $6, 0, 0, 0)
-     ON CONFLICT (name) DO UPDATE SET time_column = excluded.time_column, held = excluded.held, horizon = excluded.horizon,
+    `INSERT INTO ${TABLE} (name, time, time_column, held, horizon, settling, cut, requested, done, removed)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0, 0)
+     ON CONFLICT (name) DO UPDATE SET time = excluded.time, time_column = excluded.time_column, held = excluded.held, horizon = excluded.horizon,
        settling = excluded.settling, cut = excluded.cut`,
-    [name, timeColumn, table.isHeld ? 1 : 0, horizon, settling, cut],
+    [name, time, timeColumn, table.isHeld ? 1 : 0, horizon, settling, cut],
   )
 }
 
@@ -87,8 +95,11 @@ export async function prepareRetention(client: ClientBase, tables: readonly Tabl
     await dropTriggers(client, table.name)
     await createTriggers(client, table)
   }
-  const { rows } = await client.query<{ name: string }>(`SELECT name FROM ${TABLE}`)
-  const known = new Set(rows.map(({ name }) => name))
-  for (const table of guarded) if (!known.has(table.name.toLowerCase())) await storeState(client, table, undefined)
+  const { rows } = await client.query<KnownState>(`SELECT name, time, time_column AS "timeColumn", held FROM ${TABLE}`)
+  const states = new Map(rows.map((state) => [state.name, state]))
+  for (const table of guarded) {
+    const state = states.get(table.name.toLowerCase())
+    if (state === undefined || !followsTable(state, table)) await storeState(client, table, undefined)
+  }
   await client.query(REVOKE)
 }

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import type { ClientBase } from 'pg'
 import type { TableDefinition } from '../../../catalogue/definition.ts'
 import type { Sql } from '../../emit/dialect.ts'
+import type { SqlStatement } from '../../emit/parameters.ts'
 import { CUTS, isGuarded, RETENTION, RETENTION_PREFIX, retentionName } from '../../retention.ts'
 import { POSTGRES } from '../dialect/dialect.ts'
 import { ROLE, SCHEMA } from '../representation.ts'
@@ -42,6 +43,27 @@ export async function withoutTriggers(
   )
   const stored = new Map(rows.map(({ name, digest }) => [name, digest]))
   return tables.filter((table) => stored.get(retentionName(table.name)) !== digest(table))
+}
+
+/** Around statements that may delete closed rows of a table, in their transaction. The role of callers cannot do this. */
+export function allowClosed(table: string): {
+  readonly lead: readonly SqlStatement[]
+  readonly tail: readonly SqlStatement[]
+} {
+  const name = table.toLowerCase()
+  const asOwner = (sql: Sql): SqlStatement[] => [
+    plain("SELECT set_config('gatehouse.role', current_setting('role'), true), set_config('role', 'none', true)"),
+    { sql, parameters: [name] },
+    plain("SELECT set_config('role', current_setting('gatehouse.role'), true)"),
+  ]
+  return {
+    lead: asOwner(`INSERT INTO ${SCHEMA}.${CUTS} (name) VALUES ($1)`),
+    tail: asOwner(`DELETE FROM ${SCHEMA}.${CUTS} WHERE name = $1`),
+  }
+}
+
+function plain(sql: Sql): SqlStatement {
+  return { sql, parameters: [] }
 }
 
 const EVENTS: readonly (readonly [event: Sql, referencing: Sql])[] = [

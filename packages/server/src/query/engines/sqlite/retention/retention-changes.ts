@@ -1,7 +1,14 @@
 /** The triggers and the state of retention follow the definitions of their tables. */
 import type { Database } from 'better-sqlite3'
 import type { CatalogueChange, TableDefinition } from '../../../catalogue/definition.ts'
-import { isGuarded, nextState, RETENTION, type StoredRetention } from '../../retention.ts'
+import {
+  followsTable,
+  isGuarded,
+  type KnownState,
+  nextState,
+  RETENTION,
+  type StoredRetention,
+} from '../../retention.ts'
 import { createTriggers, dropTriggers, MODE, triggerCheck } from './retention-triggers.ts'
 
 /** In a transaction, before a change of the catalogue. */
@@ -43,7 +50,7 @@ function storeState(database: Database, table: TableDefinition, now: bigint | un
   const name = table.name.toLowerCase()
   const stored = database
     .prepare<[string], StoredRetention>(
-      `SELECT time_column AS "timeColumn", horizon, settling, cut FROM main.${RETENTION} WHERE name = ?`,
+      `SELECT time, time_column AS "timeColumn", horizon, settling, cut FROM main.${RETENTION} WHERE name = ?`,
     )
     .safeIntegers(true)
     .get(name)
@@ -52,15 +59,15 @@ function storeState(database: Database, table: TableDefinition, now: bigint | un
     database.prepare(`DELETE FROM main.${RETENTION} WHERE name = ?`).run(name)
     return
   }
-  const { timeColumn, horizon, settling, cut } = next
+  const { time, timeColumn, horizon, settling, cut } = next
   database
     .prepare(
-      `INSERT INTO main.${RETENTION} (name, time_column, held, horizon, settling, cut, requested, done, removed)
-       VALUES (?, ?, ?, ?, ?, ?, 0, 0, 0)
-       ON CONFLICT (name) DO UPDATE SET time_column = excluded.time_column, held = excluded.held, horizon = excluded.horizon,
+      `INSERT INTO main.${RETENTION} (name, time, time_column, held, horizon, settling, cut, requested, done, removed)
+       VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, 0)
+       ON CONFLICT (name) DO UPDATE SET time = excluded.time, time_column = excluded.time_column, held = excluded.held, horizon = excluded.horizon,
          settling = excluded.settling, cut = excluded.cut`,
     )
-    .run(name, timeColumn, table.isHeld ? 1 : 0, horizon, settling, cut)
+    .run(name, time, timeColumn, table.isHeld ? 1 : 0, horizon, settling, cut)
 }
 
 /** In a transaction, when the database is opened. An earlier version may have changed tables since, and a moved table has no triggers. */
@@ -68,13 +75,17 @@ export function prepareRetention(database: Database, tables: readonly TableDefin
   database.exec(`CREATE TABLE IF NOT EXISTS main.${MODE} (id INTEGER PRIMARY KEY, replaces INTEGER NOT NULL)`)
   database.exec(`INSERT OR IGNORE INTO main.${MODE} (id, replaces) VALUES (1, 0)`)
   const hasTriggers = triggerCheck(database)
-  const known = new Set(database.prepare<[], string>(`SELECT name FROM main.${RETENTION}`).pluck(true).all())
+  const known = database
+    .prepare<[], KnownState>(`SELECT name, time, time_column AS "timeColumn", held FROM main.${RETENTION}`)
+    .all()
+  const states = new Map(known.map((state) => [state.name, state]))
   for (const table of tables.filter(isGuarded)) {
     if (!hasTriggers(table)) {
       dropTriggers(database, table.name)
       createTriggers(database, table)
     }
-    if (!known.has(table.name.toLowerCase())) storeState(database, table, undefined)
+    const state = states.get(table.name.toLowerCase())
+    if (state === undefined || !followsTable(state, table)) storeState(database, table, undefined)
   }
 }
 

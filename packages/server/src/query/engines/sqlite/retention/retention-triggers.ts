@@ -32,6 +32,15 @@ export function triggerCheck(database: Database): (table: TableDefinition) => bo
   return (table) => hasAll(stored, listTriggers(table))
 }
 
+/** From now on, this transaction may delete closed rows of the table. */
+export function allowClosed(database: Database, table: string): void {
+  database.prepare(`INSERT INTO main.${CUTS} (name) VALUES (?)`).run(table.toLowerCase())
+}
+
+export function endAllowing(database: Database, table: string): void {
+  database.prepare(`DELETE FROM main.${CUTS} WHERE name = ?`).run(table.toLowerCase())
+}
+
 function listTriggers(table: TableDefinition): Trigger[] {
   const { name, retention, isHeld = false } = table
   const key = quote(name.toLowerCase())

@@ -6,6 +6,7 @@ import { verdictError } from '../../runtime-error.ts'
 import { applyChanges } from '../catalogue.ts'
 import { resetTrackedRows } from '../functions/functions.ts'
 import { type RawRow, rowDecoder } from '../representation.ts'
+import { allowClosed, endAllowing } from '../retention/retention-triggers.ts'
 import type { StatementCache } from '../statement-cache.ts'
 import { givenRow, insertGiven } from './given-rows.ts'
 import { findResponse, storeResponse } from './idempotency-keys.ts'
@@ -21,7 +22,9 @@ export function runWrite(database: Database, statements: StatementCache, job: Wr
   const { idempotencyKey } = job
   const first = idempotencyKey === undefined ? undefined : findResponse(database, idempotencyKey)
   if (first !== undefined) return { outcome: first, isReplay: true }
+  if (job.erases !== undefined) allowClosed(database, job.erases)
   const outcome = execute(database, statements, job)
+  if (job.erases !== undefined) endAllowing(database, job.erases)
   if (idempotencyKey !== undefined) storeResponse(database, { idempotencyKey, outcome })
   return { outcome: job.omitsRows ? { ...outcome, rows: [] } : outcome, isReplay: false }
 }
