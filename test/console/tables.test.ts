@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { tableFromArrays, tableToIPC } from 'apache-arrow'
-import { Gatehouse, password } from '../../packages/client/src/index.ts'
+import { Gatehouse, password, statement } from '../../packages/client/src/index.ts'
 import { ADMIN, ALICE, type ConsolePage, type ConsoleScene, openConsole } from '../support/console.ts'
 import { signIn } from '../support/demo-user.ts'
 import { IN_LONG_RUNS } from '../support/engines.ts'
@@ -136,6 +136,55 @@ test('a table is altered by forms, and its rights are shown', async () => {
   await page.getByText('Kept by column').waitFor()
   assert.deepEqual(await view.axe(), [])
   view.check()
+})
+
+test('a retention says first what it deletes; a table is held, released and emptied of old rows', async () => {
+  const { page } = view
+  const admin = new Gatehouse(scene.server.issuer, { auth: password({ clientId: 'demo-cli', ...ADMIN }) })
+  const ran = async (text: string) => (await admin.query(statement(text)).result()).rows
+  await ran('CREATE TABLE logins (at Timestamp NOT NULL, id Integer, PRIMARY KEY (at, id))')
+  await ran(`INSERT INTO logins VALUES ('2001-02-03', 1), ('2002-01-01', 2), ('${new Date().toISOString()}', 3)`)
+  await page.goto(`${scene.server.issuer}/console/tables/logins/structure`)
+  await page.getByText('for ever').waitFor()
+  await page.getByRole('button', { name: 'Change the retention' }).click()
+  const code = page.locator('dialog .code pre')
+  assert.equal(await code.textContent(), '-- incomplete')
+  await page.getByRole('switch', { name: 'Delete old rows' }).click()
+  await page.getByLabel('Rows are kept for').fill('30 years or so')
+  await page.getByText('"30 years or so" is not an interval').waitFor()
+  await page.getByLabel('Rows are kept for').fill('30 days')
+  await page.getByText('2 rows will be deleted').waitFor()
+  await page.getByText('Feb 3, 2001').waitFor()
+  assert.equal(await code.textContent(), "ALTER TABLE logins SET WITH (retention = '30 days' ON at)")
+  assert.deepEqual(await view.axe(), [])
+  await page.getByRole('button', { name: 'Run' }).click()
+  await page.getByText('Changed the retention of logins').waitFor()
+  await page.getByText('30 days, by at').waitFor()
+  await page.getByText('Closed before').waitFor()
+  await page.getByRole('button', { name: 'Delete what is too old now' }).click()
+  await page.getByText(/Deleted: 2 rows|No row is too old/).waitFor()
+  assert.deepEqual(
+    (await ran('SELECT id FROM logins')).map(({ id }) => Number(id)),
+    [3],
+  )
+  await page.getByRole('button', { name: 'Hold', exact: true }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Hold', exact: true }).click()
+  await page.getByText('no row can be deleted').waitFor()
+  await page.getByText('when it is released').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Delete what is too old now' }).count(), 0)
+  assert.deepEqual(await view.axe(), [])
+  await page.getByRole('button', { name: 'Release', exact: true }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Release', exact: true }).click()
+  await page.getByText('no row can be deleted').waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Change the retention' }).click()
+  await page.getByRole('switch', { name: 'Delete old rows' }).click()
+  await page.getByRole('button', { name: 'Run' }).click()
+  await page.getByText('for ever').waitFor()
+  await ran('DROP TABLE logins')
+  admin.close()
+  await page.goto(`${scene.server.issuer}/console/tables/notes`)
+  view.check(/status of 400/)
+  view.complaints.length = 0
 })
 
 test('a CSV file is previewed with its delimiter, dates and misfits, then imported', async () => {

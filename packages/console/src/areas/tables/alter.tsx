@@ -22,7 +22,7 @@ import { TypeField } from './create.tsx'
 import { RightsFields } from './rights-fields.tsx'
 import { alterSettings, COLUMN_TYPES, type ColumnDraft, columnDefinition, quoteName } from './statements.ts'
 
-interface AlterProps {
+export interface AlterProps {
   readonly table: TableDetail
   readonly onClose: () => void
   readonly onDone: () => void
@@ -41,11 +41,12 @@ export async function run(text: string, done: string): Promise<boolean> {
 }
 
 /** `text` is undefined while the form is not complete. */
-function AlterDialog({
+export function AlterDialog({
   title,
   text,
   done,
   size,
+  danger = false,
   onClose,
   onDone,
   children,
@@ -55,6 +56,8 @@ function AlterDialog({
   readonly done: string
   /** In a wide dialog, the statement stands beside the form. */
   readonly size?: 'wide'
+  /** True where something is lost. */
+  readonly danger?: boolean
   readonly children: ComponentChildren
 }) {
   const { isBusy, error, submit } = useSubmit(async () => {
@@ -66,6 +69,7 @@ function AlterDialog({
     <FormDialog
       title={title}
       action="Run"
+      danger={danger}
       busy={isBusy}
       disabled={text === undefined}
       size={size}

@@ -48,6 +48,9 @@ export interface TableDetail extends Omit<TableSummary, 'columns'> {
   readonly columnar?: boolean
   /** CHECK constraints; undefined from a node of an earlier version. */
   readonly checks?: readonly { readonly name: string; readonly condition: string }[]
+  /** How long rows are kept, and whether the table is held; undefined from a node of an earlier version. */
+  readonly retention?: { readonly time: string; readonly on: string } | null
+  readonly hold?: boolean
   /** The query of a view. */
   readonly view: string | null
 }

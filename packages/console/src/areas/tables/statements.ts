@@ -93,3 +93,16 @@ export function alterSettings(table: string, before: TableSettings, after: Table
   ].filter((part) => part !== false)
   return changes.length === 0 ? undefined : `ALTER TABLE ${quoteName(table)} SET ${changes.join(' ')}`
 }
+
+/** `retention` is null where rows are kept for ever. */
+export function alterRetention(
+  table: string,
+  retention: { readonly time: string; readonly on: string } | null,
+): string {
+  const clause = retention === null ? 'NULL' : `${quoteText(retention.time)} ON ${quoteName(retention.on)}`
+  return `ALTER TABLE ${quoteName(table)} SET WITH (retention = ${clause})`
+}
+
+export function alterHold(table: string, isHeld: boolean): string {
+  return `ALTER TABLE ${quoteName(table)} SET WITH (hold = ${isHeld ? 'on' : 'off'})`
+}

@@ -25,6 +25,7 @@ import { word } from '../../ui/word.ts'
 import { AddColumn, AddIndex, ChangeSettings, RenameColumn } from './alter.tsx'
 import { readSegments, type TableColumn, type TableDetail, type TableIndex } from './catalogue.ts'
 import { dropColumn, dropIndex, dropTable } from './dropping.ts'
+import { RetentionPart } from './retention.tsx'
 
 type Open = { readonly kind: 'column' | 'index' | 'settings' } | { readonly kind: 'rename'; readonly column: string }
 
@@ -55,6 +56,9 @@ export function Structure({ table, onDefined }: Omit<PartProps, 'onOpen'>) {
       )}
       {!table.isview && <IndexesPart {...part} />}
       <SettingsPart {...part} />
+      {!table.isview && !table.issystem && table.retention !== undefined && (
+        <RetentionPart table={table} onDefined={onDefined} />
+      )}
       {table.rights.includes('alter') && <DangerPart {...part} />}
       {open?.kind === 'column' && <AddColumn {...dialog} />}
       {open?.kind === 'index' && <AddIndex {...dialog} />}
