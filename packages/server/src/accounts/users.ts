@@ -147,7 +147,7 @@ export function changeUsers(inside: Inside) {
     if (breakGlass) throw new AccountFault('emergency-user', `${id} would be changed`)
     const isOtherName = wanted.username !== undefined && wanted.username !== username
     const isOtherAddress = wanted.profile !== undefined && wanted.profile.email !== profile.email
-    // Whoever writes these could sign in as an administrator.
+    // A caller that writes these could sign in as an administrator.
     if (rights.has('Identity/Admin') && (isOtherName || isOtherAddress))
       throw new AccountFault('administrator', `${username} is an administrator`)
   }

@@ -21,7 +21,7 @@ export type Start =
   | { readonly kind: 'now' }
   /** With the newest message of each topic. */
   | { readonly kind: 'state' }
-  /** After message `seq`, for a subscriber that has seen it and is told of no gap. */
+  /** After message `seq`, for a subscriber that has seen it: no gap is reported. */
   | { readonly kind: 'after'; readonly seq: number }
   | { readonly kind: 'last'; readonly count: number }
   /** After message `seq`; undefined if it cannot be found. */

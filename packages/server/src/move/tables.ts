@@ -115,7 +115,7 @@ function ownColumns(table: string, known: OwnTable['columns'], found: readonly F
   })
 }
 
-/** Whether a table of ours is left out: the processes that wrote it have ended, or the server makes a new one. */
+/** Whether a table of the product is left out: the processes that wrote it have ended, or the server makes a new one. */
 export function isLeftOut(part: Part, name: string): boolean {
   if (name === MARK_TABLE || name === PROGRESS) return true
   return part === 'identity' ? Object.hasOwn(IDENTITY, name) : isOfProcesses(name)

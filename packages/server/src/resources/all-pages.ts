@@ -26,7 +26,7 @@ export async function readPages<Item>(
 export async function readAllClients({ clients }: Pick<Stores, 'clients'>): Promise<ClientMetadata[]> {
   const ids = await readPages<string>(
     (last = '', limit) => clients.listIds({ after: last, limit, registered: true }),
-    'clients: a file of so many cannot be exported; list them with GET /admin/clients',
+    'clients: there are too many for one file; list them with GET /admin/clients',
   )
   const found = await Promise.all(ids.map((id) => clients.metadata(id)))
   return found.filter((client) => client !== undefined)

@@ -58,7 +58,7 @@ async function readAgent(parameters: FormParameters, { address }: Context, { age
   return agent && { ...agent, clientId }
 }
 
-/** Only people who may sign in are told whom to ask. */
+/** Only people who may sign in read whom to ask. */
 async function showNotAllowed(http: Context, clientId: string, env: BrowserEnv): Promise<void> {
   const context = await openBrowserContext(http, env)
   return begin(context, { kind: 'own', page: { name: 'agent', clientId }, progress: {} }, env)

@@ -93,7 +93,7 @@ function raised({ message, detail = '' }: DatabaseError): Refusal | undefined {
   return LIMITS.get(message)?.(detail) ?? (isErrorName(message) ? iqlError(message, detail) : undefined)
 }
 
-/** Raised by the triggers of retention, which no other program may use for a check of ours. */
+/** Raised by the triggers of retention, under names that no check of another program has. */
 function closedOrHeld({ constraint, table = '', detail = '' }: DatabaseError): Refusal | undefined {
   if (constraint === HELD) return heldError(table)
   return constraint === TOO_OLD ? withHorizon(tooOldError(table), BigInt(detail)) : undefined
