@@ -47,6 +47,6 @@ for (const file of files)
   })
 
 function withColumns(statement: string): string {
-  const canHaveColumns = /^CREATE TABLE\b/.test(statement) && !/ WITH \(/.test(statement)
+  const canHaveColumns = /^CREATE TABLE\b.*\(/s.test(statement) && !/ (?:WITH \(|AS (?:SELECT|WITH)\b)/.test(statement)
   return canHaveColumns ? `${statement} WITH (columns = on)` : statement
 }

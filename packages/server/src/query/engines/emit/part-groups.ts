@@ -22,7 +22,7 @@ import { type EmittedColumnPlan, planColumns } from './column-plan.ts'
 import { type ColumnStateSql, isPercentile, type PartAggregate, type PartGroupsSql, type Sql } from './dialect.ts'
 import { type Emission, emitExpression } from './emission.ts'
 import type { PartsTable } from './parameters.ts'
-import { emitBounds, emitQuery, emitTable, usedColumns } from './query.ts'
+import { emitBounds, emitOutputs, emitQuery, emitTable, usedColumns } from './query.ts'
 
 export interface PartGroups extends PartsTable {
   /** Groups the rows from @first to @last, and counts the rows of each group. */
@@ -78,7 +78,7 @@ export function emitPartGroups(query: BoundQuery, emission: Emission): PartGroup
   const keys = groupBy.map((key) => emitExpression(key, emission))
   const names = groupBy.map((_key, index) => `k${index}`)
   const grouped: Emission = { ...emission, replaced }
-  const outputs = body.outputs.map(({ expression }, ordinal) => `${emitExpression(expression, grouped)} AS c${ordinal}`)
+  const outputs = emitOutputs(body, grouped)
   const having = body.having === undefined ? [] : [`HAVING ${emitExpression(body.having, grouped)}`]
   const whole = [
     `SELECT ${body.distinct ? 'DISTINCT ' : ''}${outputs.join(', ')} FROM ${PARTS}${groupClause(names)}`,

@@ -148,18 +148,7 @@ function emitSelect(select: BoundSelect, emission: Emission, { extra, used }: Bo
   const from =
     select.from === undefined ? undefined : emitFrom(select, select.from, emission, { ctes, sources, conditions, used })
   const where = conditions.length === conjuncts(whole).length ? whole : combineConditions(...conditions)
-  let outputs = select.outputs.map(
-    ({ expression }, ordinal) => `${emitExpression(expression, emission)} AS c${ordinal}`,
-  )
-  if (
-    select.grouped &&
-    select.groupBy.length === 0 &&
-    !select.outputs.some(({ expression }) => containsAggregate(expression))
-  ) {
-    outputs = select.outputs.map(
-      ({ expression }, ordinal) => `${emission.dialect.loneGroup(emitExpression(expression, emission))} AS c${ordinal}`,
-    )
-  }
+  const outputs = emitOutputs(select, emission)
   outputs.push(...extra.map((expression, index) => `${emitExpression(expression, emission)} AS k${index}`))
   const clauses = [`SELECT ${select.distinct ? 'DISTINCT ' : ''}${outputs.join(', ')}`]
   if (from !== undefined) clauses.push(`FROM ${from}`)
@@ -169,6 +158,15 @@ function emitSelect(select: BoundSelect, emission: Emission, { extra, used }: Bo
   }
   if (select.having !== undefined) clauses.push(`HAVING ${emitExpression(select.having, emission)}`)
   return { sql: clauses.join(' '), with: ctes }
+}
+
+/** A group of all rows is one row also where no output has an aggregate. */
+export function emitOutputs({ outputs, grouped, groupBy }: BoundSelect, emission: Emission): Sql[] {
+  const isLone = grouped && groupBy.length === 0 && !outputs.some(({ expression }) => containsAggregate(expression))
+  return outputs.map(({ expression }, ordinal) => {
+    const value = emitExpression(expression, emission)
+    return `${isLone ? emission.dialect.loneGroup(value) : value} AS c${ordinal}`
+  })
 }
 
 /** With LATEST ON, its WHERE is applied too. */
