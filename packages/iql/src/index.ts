@@ -68,7 +68,9 @@ export {
   columnRef,
   insertQuery,
   isNull,
+  number,
   parameterRef,
+  text,
 } from './syntax/ast-build.ts'
 export { childExpressions, someWithin, withChildren } from './syntax/ast-children.ts'
 export * from './syntax/ast-nesting.ts'

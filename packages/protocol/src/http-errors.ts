@@ -269,6 +269,22 @@ export const HTTP_ERRORS = {
     title: 'Another place uses the product now',
     advice: 'Stop using the product here; the place can be taken again like a new one.',
   },
+  'Licence.Target': {
+    status: 403,
+    title: 'Licensed rows cannot be written there',
+    advice:
+      'Rows are only copied to a table that the `Products` which were read cover too, so that nobody reads them without a licence.',
+  },
+  'Licence.Column': {
+    status: 409,
+    title: 'The column says which product covers a row',
+    advice: 'Delete the row, and insert it again.',
+  },
+  'Licence.Unavailable': {
+    status: 503,
+    title: 'Licences cannot be read',
+    advice: AGAIN,
+  },
   'licence.unknown': {
     status: 404,
     title: 'There is no such product or agreement',

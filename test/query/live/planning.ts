@@ -4,6 +4,7 @@ import { type ResultColumn, readParameters } from 'gatehouse-iql'
 import { noAudit, type Principal } from 'gatehouse-protocol'
 import { Availability } from '../../../packages/server/src/lib/availability.ts'
 import { NO_ATTRIBUTES } from '../../../packages/server/src/query/catalogue/attributes.ts'
+import { NO_LICENCES } from '../../../packages/server/src/query/catalogue/licences.ts'
 import {
   type Bindable,
   bindParameters,
@@ -76,7 +77,18 @@ export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Prom
   const auditTable = { catchUp: async () => {}, trim: async () => {} }
   const attributes = NO_ATTRIBUTES
   const stepUp = createStepUp({ clock: () => NOW, audit: noAudit })
-  const env = { engine, catalogue, planner, clock: () => NOW, audit: noAudit, auditTable, attributes, stepUp }
+  const licensed = { licences: NO_LICENCES, way: 'query' } as const
+  const env = {
+    engine,
+    catalogue,
+    planner,
+    clock: () => NOW,
+    audit: noAudit,
+    auditTable,
+    attributes,
+    stepUp,
+    ...licensed,
+  }
 
   const planned = (statement: string, options: Options): Planned =>
     planner.planWithLiterals(createCaller(options), catalogue.snapshot, statement)
@@ -96,7 +108,8 @@ export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Prom
   return {
     plan,
     async run(statement) {
-      const call = { planned: planned(statement, {}), principal: createCaller({}), requestId: 'setup', address: '' }
+      const principal = createCaller({})
+      const call = { planned: planned(statement, {}), principal, rights: principal, requestId: 'setup', address: '' }
       const running = new AbortController()
       await execute({ ...call, valueSets: [[]], encoding: LINES, limits: LIMITS, running }, env)
     },

@@ -46,6 +46,7 @@ export function targetWith(isOrdered: boolean, keyNames: readonly string[] | nul
     encoding: { rows: 'objects', integers: 'numbers' },
     text: '',
     owner: 'user:test',
+    licensed: [],
     usesAttributes: false,
     readsSystemTables: false,
     readsAuditLog: false,

@@ -13,12 +13,26 @@ import { literal } from './literal.ts'
 
 /** The row filter over the source with the id. */
 export function bindRowFilter(binding: Binding, table: TableView, id: number): BoundExpression | undefined {
-  if (table.rowFilter === undefined) return undefined
+  return bindFilter(binding, table, id, table.rowFilter)
+}
+
+/** What rows must be that are inserted. */
+export function bindInsertFilter(binding: Binding, table: TableView, id: number): BoundExpression | undefined {
+  return bindFilter(binding, table, id, table.insertFilter ?? table.rowFilter)
+}
+
+function bindFilter(
+  binding: Binding,
+  table: TableView,
+  id: number,
+  filter: Expression | undefined,
+): BoundExpression | undefined {
+  if (filter === undefined) return undefined
   // An attribute that was removed while the filter was defined has no values: no row is shown.
   const { attributes } = binding.catalogue
-  if ([...attributesWithin(table.rowFilter)].some((name) => !attributes.has(name))) return literal(BOOLEAN, false)
+  if ([...attributesWithin(filter)].some((name) => !attributes.has(name))) return literal(BOOLEAN, false)
   try {
-    return bindFilterText(binding, table.name, table.columns, table.rowFilter, id)
+    return bindFilterText(binding, table.name, table.columns, filter, id)
   } catch (error) {
     // The filter was checked when the table was defined, so this is our bug, and the caller must not see its text.
     if (error instanceof Refusal) throw new Error(`The row filter of ${table.name} cannot be bound`, { cause: error })

@@ -14,7 +14,7 @@ import { bindConstraints } from './check.ts'
 import { bindCondition } from './clause.ts'
 import { fitColumn } from './fit-column.ts'
 import { entry, lookupTable } from './from.ts'
-import { bindRowFilter } from './row-filter.ts'
+import { bindInsertFilter, bindRowFilter } from './row-filter.ts'
 import { bindItems } from './select.ts'
 import { mapOutputs, nullAsText } from './widen-body.ts'
 
@@ -24,9 +24,11 @@ export function bindInsert(binding: Binding, written: Insert): Bound.Insert {
   const columns = written.columns.length === 0 ? table.columns : namedColumns(binding, table, written.columns)
   refuseMissing(binding, table, columns, written.at)
   const rows = bindRows(binding, written, columns)
-  const check = bindRowFilter(binding, table, source)
+  const check = bindInsertFilter(binding, table, source)
   const onConflict =
-    written.onConflict === undefined ? undefined : bindOnConflict(binding, table, source, check, written.onConflict)
+    written.onConflict === undefined
+      ? undefined
+      : bindOnConflict(binding, table, source, bindRowFilter(binding, table, source), written.onConflict)
   const returning = bindReturning(binding, table, undefined, source, written.returning)
   const constraints = bindConstraints(binding, table, source)
   return { kind: 'insert', table, source, columns, rows, onConflict, returning, check, constraints }

@@ -61,6 +61,8 @@ export interface TableView {
   readonly uniques: readonly (readonly string[])[]
   /** The caller cannot see rows for which this is not true. It may use :sub, :username, :client, :roles and attributes. */
   readonly rowFilter: Expression | undefined
+  /** The caller cannot insert rows for which this is not true; undefined: as for `rowFilter`. */
+  readonly insertFilter?: Expression | undefined
   /** Conditions that are not false for any row. */
   readonly checks?: readonly CheckView[] | undefined
   /** A table of the service: it cannot be altered or dropped, and has no indexes. */

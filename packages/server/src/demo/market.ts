@@ -14,7 +14,7 @@ import { type PublishPrices, publishNothing, publishTo } from './ticker.ts'
 export interface DemoMarket {
   /** The route that replies with the latest prices. */
   prices(query: Pick<QueryService, 'query'>, clock: Clock): LazyRouteGroups
-  start(query: Pick<QueryService, 'query'>, env: MarketEnv): RunningMarket
+  start(query: Pick<QueryService, 'ownQuery'>, env: MarketEnv): RunningMarket
 }
 
 export interface MarketEnv {
@@ -45,7 +45,7 @@ export async function createDemoMarket(
       limit: 'pages',
       load: async () => [(await import('./prices.ts')).demoPrices(query, { principal: PRINCIPAL, clock })],
     }),
-    start({ query }, { feeds, ...env }) {
+    start({ ownQuery: query }, { feeds, ...env }) {
       const publish = feeds !== undefined && hasTicker ? publishTo(feeds, PRINCIPAL) : publishNothing
       return startMarket({ ...env, query, instruments, publish, seed: env.clock() })
     },
@@ -53,7 +53,7 @@ export async function createDemoMarket(
 }
 
 export interface MarketOptions {
-  readonly query: QueryService['query']
+  readonly query: QueryService['ownQuery']
   readonly publish: PublishPrices
   readonly instruments: readonly Instrument[]
   readonly clock: Clock

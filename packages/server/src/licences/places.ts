@@ -40,7 +40,7 @@ export interface PlaceRequest {
 }
 
 /** How a product is used, as the audit log has it. `handler`: through another program, which says so. */
-export type Way = 'handler' | 'stream' | 'events' | 'query'
+export type Way = 'handler' | 'stream' | 'events' | 'query' | 'live' | 'wire'
 
 export interface TakenPlace {
   readonly session: string

@@ -5,9 +5,24 @@ import type { Reason } from './decide.ts'
 /** `uncovered`: of a feed, table or controller that products cover, a part that none of them names. */
 export type NeededReason = Reason | 'uncovered'
 
+const REASONS: ReadonlySet<unknown> = new Set<NeededReason>([
+  ...(['user', 'client', 'trial', 'attribute', 'role', 'default'] as const),
+  ...(['none', 'not_yet', 'expired', 'disabled', 'agreement', 'uncovered'] as const),
+])
+
+export function isReason(value: unknown): value is NeededReason {
+  return REASONS.has(value)
+}
+
 export function licenceNeeded(products: readonly string[], reason: NeededReason): Refusal {
   const what = products.length === 0 ? 'what no product names' : products.join(', ')
   return new Refusal('Licence.Needed', 403, `There is no access to ${what}: ${reason}`, {
     members: { Products: products, Reason: reason },
+  })
+}
+
+export function licenceUnavailable(): Refusal {
+  return new Refusal('Licence.Unavailable', 503, 'It cannot be found out now who may see licensed data', {
+    headers: { 'retry-after': '1' },
   })
 }

@@ -170,8 +170,8 @@ export const QUERY_ERRORS = {
   'Data.InUse': entry(
     409,
     '2BP01',
-    'A view uses it',
-    'Drop the views in `Views`, or replace them so that they no longer use it.',
+    'A view or product uses it',
+    'Drop the views in `Views`, or replace them so that they no longer use it; let the `Products` cover the table otherwise.',
   ),
   'Data.ReadOnly': entry(
     403,

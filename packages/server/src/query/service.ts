@@ -10,6 +10,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { createQueryActivity, type QueryActivity } from './activity.ts'
 import { Spools } from './bulk/spools.ts'
 import { type AttributeSource, NO_ATTRIBUTES } from './catalogue/attributes.ts'
+import { licenceRefusal, NO_LICENCES, type TableLicences } from './catalogue/licences.ts'
 import type { CatalogueSnapshot, TablePage } from './catalogue/snapshot.ts'
 import type { AgentCallRows } from './engines/agent-calls.ts'
 import type { ColumnTables } from './engines/column-tables.ts'
@@ -100,6 +101,7 @@ export interface QueryOptions {
   /** What row filters know of callers besides their tokens. */
   readonly attributes?: AttributeSource
   readonly stepUp?: StepUp
+  readonly licences?: TableLicences
   /** Who can own saved documents. */
   readonly owners?: Owners
   /** The names of running nodes of earlier versions. */
@@ -170,6 +172,7 @@ export class QueryService {
   readonly #auditTable: AuditTable
   readonly #audit: Audit
   readonly #stepUp: StepUp
+  readonly #licences: TableLicences
   readonly #observe: Observe
   readonly #live: LiveService
   readonly #endpoints: QueryEndpoints[] = []
@@ -186,6 +189,8 @@ export class QueryService {
   readonly spools: Spools
   /** Runs a statement for a caller inside this process. */
   readonly query: RunStatement
+  /** Runs a statement for a program of the server itself, which needs no licence. */
+  readonly ownQuery: RunStatement
   /** Saved queries and boards. */
   readonly documents: Documents
   /** Chooses the node that does the work of what is kept. */
@@ -201,8 +206,13 @@ export class QueryService {
     this.#auditTable = createAuditTable(auditLog, engine.auditCopy)
     this.#observe = observer(engine, options.metrics, { limits, onSlow: options.onSlow ?? (() => {}) })
     this.#liveLimits = { ...DEFAULT_LIVE_LIMITS, ...options.liveLimits }
-    this.planner = new Planner(engine, { ...DEFAULT_LIMITS, statementBytes: limits.statementBytes })
+    this.#licences = options.licences ?? NO_LICENCES
+    this.planner = new Planner(engine, { ...DEFAULT_LIMITS, statementBytes: limits.statementBytes }, this.#licences)
     this.running = new RunningQueries(limits, clock)
+    this.#licences.onChanged((tables) => {
+      const text = 'What products cover of a table has changed: run the statement again'
+      this.running.stopReading(tables, licenceRefusal('Licence.Needed', text, { Products: [], Reason: 'changed' }))
+    })
     this.spools = new Spools(options.database.dataFolder, limits)
     this.spools.removeLeft().catch(onError)
     this.#live = new LiveService({
@@ -220,6 +230,7 @@ export class QueryService {
     this.documents = new Documents({ rows: engine.documents, owners, clock, audit, perOwner: limits.documentsPerOwner })
     this.tables = createTables({ engine, catalogue, clock, audit })
     this.query = createRunner(this.#parts)
+    this.ownQuery = createRunner({ ...this.#parts, licences: NO_LICENCES })
     this.keeper = options.keeper
     catalogue.onChange(() => this.#followRetention())
     this.#followRetention()
@@ -241,6 +252,8 @@ export class QueryService {
       auditTable: this.#auditTable,
       attributes: this.#options.attributes ?? NO_ATTRIBUTES,
       stepUp: this.#stepUp,
+      licences: this.#licences,
+      way: 'query' as const,
       observe: this.#observe,
     }
   }
@@ -260,6 +273,11 @@ export class QueryService {
   /** What agents watch. */
   get watches(): WatchRows {
     return this.#engine.watches
+  }
+
+  /** Whether callers need a licence to read its rows. */
+  isLicensed(table: string): boolean {
+    return this.#licences.covers(table.toLowerCase()) !== undefined
   }
 
   /** About how many rows a table has; undefined for a view. Says nothing of rights. */

@@ -4,6 +4,7 @@ import type { XStatic } from 'typebox/schema'
 import { closed, either, flag, number, oneOf, shortList, text } from '../schema/builders.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import type { Coverage } from '../store/licences/coverage.ts'
+import type { Product } from '../store/licences/products.ts'
 import type { JsonObject } from './define-resource.ts'
 import { repeated } from './names.ts'
 
@@ -83,9 +84,6 @@ const MEMBERS = {
 type Kind = keyof typeof MEMBERS
 const KINDS: readonly Kind[] = ['feed', 'controller', 'table', 'resource']
 
-/** Not enforced by this version. */
-const MISSING: readonly Kind[] = ['table']
-
 export function coverageFaults(covers: readonly DeclaredCoverage[], hasDelay: boolean): Fault[] {
   return covers.flatMap((coverage, index) => faultsOfOne(coverage, `covers[${index}]`, hasDelay))
 }
@@ -104,10 +102,8 @@ function faultsOfOne(coverage: DeclaredCoverage, path: string, hasDelay: boolean
       faults.every((fault) => fault.path !== `${path}.${member}`)
     )
       faults.push({ path: `${path}.${member}`, text: `is no member of the coverage of a ${kind}` })
-  if (MISSING.includes(kind))
-    faults.push({ path: `${path}.${kind}`, text: `coverage of a ${kind} is not supported by this version` })
-  if (kind === 'feed' && hasDelay)
-    faults.push({ path: `${path}.feed`, text: 'a product with a delay cannot cover feeds in this version' })
+  if ((kind === 'feed' || kind === 'table') && hasDelay)
+    faults.push({ path: `${path}.${kind}`, text: `a product with a delay cannot cover ${kind}s in this version` })
   if (coverage.controller !== undefined && BUILT_IN_CONTROLLERS.includes(coverage.controller))
     faults.push({ path: `${path}.controller`, text: `${coverage.controller} is a built-in controller` })
   const { resource, topics, column, values, ids, actions } = coverage
@@ -127,6 +123,22 @@ function faultsOfOne(coverage: DeclaredCoverage, path: string, hasDelay: boolean
     faults.push(...repeated(`${path}.values`, values.map(String)))
   }
   return [...faults, ...repeated(`${path}.ids`, ids), ...repeated(`${path}.actions`, actions)]
+}
+
+/** The rows of a table are told apart by one column. */
+export function columnFaults(products: readonly Pick<Product, 'name' | 'covers'>[]): Fault[] {
+  const columns = new Map<string, { readonly column: string; readonly product: string }>()
+  return products.flatMap(({ name, covers }) =>
+    covers.flatMap((coverage): Fault[] => {
+      if (!('table' in coverage) || coverage.column === undefined) return []
+      const { table, column } = coverage
+      const known = columns.get(table.toLowerCase())
+      if (known === undefined) columns.set(table.toLowerCase(), { column, product: name })
+      if (known === undefined || known.column.toLowerCase() === column.toLowerCase()) return []
+      const text = `${known.product} covers the table ${table} by its column ${known.column}, and ${name} by ${column}: use one`
+      return [{ path: '', text }]
+    }),
+  )
 }
 
 /** Of one that has no faults. */

@@ -7,7 +7,14 @@ import type { Product } from '../store/licences/products.ts'
 import { DURATION_PATTERN } from './controller-names.ts'
 import type { JsonObject, Known, Resource } from './define-resource.ts'
 import { unknownName } from './names.ts'
-import { COVERAGE, COVERAGE_PATTERNS, coverageFaults, declareCoverage, toCoverage } from './product-coverage.ts'
+import {
+  COVERAGE,
+  COVERAGE_PATTERNS,
+  columnFaults,
+  coverageFaults,
+  declareCoverage,
+  toCoverage,
+} from './product-coverage.ts'
 
 export type DeclaredProduct = XStatic<typeof PRODUCT>
 
@@ -75,7 +82,7 @@ export const PRODUCTS = {
   faultsTogether: (after) =>
     after.length > MOST_PRODUCTS
       ? [{ path: '', text: `there can be at most ${MOST_PRODUCTS} products, not ${after.length}` }]
-      : [],
+      : columnFaults(after),
   isNewerThanNodes: () => true,
   store: ({ licences }) => licences.products,
   async remove({ name }, { stores }) {

@@ -1,9 +1,10 @@
-/** Licences of feeds and controllers in a server: loaded when the first product covers any. */
+/** Licences of feeds, controllers and tables in a server: loaded when the first product covers any. */
 import type { Clock } from 'gatehouse-protocol'
 import type { Bus } from '../events/bus.ts'
 import type { FeedLicences } from '../feeds/feeds.ts'
 import { retryUntilDone } from '../lib/retry.ts'
 import type { Licensing } from '../licences/licences.ts'
+import type { TableLicences } from '../query/index.ts'
 import type { StreamLicences } from '../streaming/streaming.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Resources } from './resources.ts'
@@ -21,9 +22,10 @@ export interface CoverageEnv {
 export interface Coverage {
   readonly feeds: FeedLicences
   readonly controllers: StreamLicences
+  readonly tables: TableLicences
   /** Takes over the products of the database; changes are taken over by themselves. */
   reload(): Promise<void>
-  /** Called when products cover other feeds or controllers. */
+  /** Called when products may cover other feeds or controllers. */
   onChanged(listener: () => void): void
   close(): Promise<void>
 }
@@ -34,6 +36,8 @@ export function openCoverage(env: CoverageEnv): Coverage {
   const { resources, bus, onError } = env
   const { products } = resources.stores.licences
   const listeners: (() => void)[] = []
+  const tableListeners: ((tables: ReadonlySet<string>) => void)[] = []
+  let tablesVersion = 0
   const closing = new AbortController()
   let licensing: { readonly opened: Licensing; close(): Promise<void> } | undefined
   let reloading: Promise<void> = Promise.resolve()
@@ -41,11 +45,13 @@ export function openCoverage(env: CoverageEnv): Coverage {
   async function reloadNow(): Promise<void> {
     if (licensing === undefined) {
       const declared = await products.list()
-      if (!declared.some(({ covers }) => covers.some((each) => 'feed' in each || 'controller' in each))) return
+      if (!declared.some(({ covers }) => covers.some((each) => !('resource' in each)))) return
       licensing = await loadLicensing(env)
     }
-    await licensing.opened.reload()
+    const tables = await licensing.opened.reload()
+    if (tables.size > 0) tablesVersion++
     for (const listener of listeners) listener()
+    if (tables.size > 0) for (const listener of tableListeners) listener(tables)
   }
 
   /** One after the other: the last one sees the last change. */
@@ -58,7 +64,7 @@ export function openCoverage(env: CoverageEnv): Coverage {
     kind === 'licences-changed' ? retryUntilDone(reload, RELOAD, onError, closing.signal) : undefined,
   )
   const open = () => {
-    if (licensing === undefined) throw new Error('No product covers a feed or controller')
+    if (licensing === undefined) throw new Error('No product covers anything of this server')
     return licensing.opened
   }
   return {
@@ -70,6 +76,16 @@ export function openCoverage(env: CoverageEnv): Coverage {
       covers: (controller) => licensing?.opened.covers('controller', controller) ?? false,
       open: ({ controller: name, topic, ...request }) =>
         open().openTopics({ ...request, kind: 'controller', name, choice: { kind: 'topic', topic }, way: 'stream' }),
+    },
+    tables: {
+      get version() {
+        return tablesVersion
+      },
+      covers: (table) => licensing?.opened.tables.coverage(table),
+      find: (caller, table) => licensing?.opened.tables.find(caller, table),
+      hold: (caller, tables) => open().tables.hold(caller, tables),
+      follow: (caller, onChange) => open().tables.follow(caller, onChange),
+      onChanged: (listener) => void tableListeners.push(listener),
     },
     reload,
     onChanged: (listener) => void listeners.push(listener),

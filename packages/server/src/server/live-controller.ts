@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import {
   type Audit,
   JsonText,
+  licenceContext,
   type Principal,
   Refusal,
   type RunningSubscription,
@@ -122,6 +123,10 @@ function streamRefusal(error: unknown): Refusal {
     case 'Auth.StepUp':
     case 'Auth.UserNeeded':
       return refuse('Authority', stepUpContext(known))
+    case 'Licence.Needed':
+    case 'Licence.Places':
+    case 'Licence.Displaced':
+      return refuse('Authority', licenceContext(known))
     case 'Limit.Rows':
       return refuse('Limited', 'rows')
     case 'Limit.Live':
@@ -138,6 +143,7 @@ function streamRefusal(error: unknown): Refusal {
     case 'Request.BadPosition':
       return refuse('Data', 'Resume')
     case 'Data.Unavailable':
+    case 'Licence.Unavailable':
       return refuse('Fault')
     default:
       return refuseWithProblem('Data', 'Statement', problemOfQuery(known))

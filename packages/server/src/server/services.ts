@@ -33,7 +33,7 @@ export interface Services {
   readonly feeds: Feeds | undefined
   /** Where mail is set up. */
   readonly mail: Mail | undefined
-  /** What products cover of feeds and controllers. */
+  /** What products cover of feeds, controllers and tables. */
   readonly coverage: Coverage
   readonly metrics: Metrics
   /** The metrics of all workers, if there are several. */
@@ -58,11 +58,6 @@ export async function openServices(
   const clockWatch = await watchClock(resources.database, base, cleanup)
   const identity = await openIdentityService(base, metrics, clockWatch)
   cleanup.add(() => identity.close())
-  const query = runs(config, 'query') ? await openQueryService(base, identity, { metrics, stepUp }) : undefined
-  cleanup.add(() => query?.close())
-  if (runs(config, 'identity')) endExpiredSessions(base, identity, cleanup)
-  const mail = await openMailIfSet(config, base.issuer, resources, base.mailTemplates)
-  if (mail !== undefined && runs(config, 'identity')) startMail(mail, base, metrics, cleanup)
   const coverage = openCoverage({
     resources,
     bus,
@@ -72,6 +67,13 @@ export async function openServices(
     onError: exceptOutages((error) => base.logger.error({ err: error }, 'licences error')),
   })
   cleanup.add(() => coverage.close())
+  const query = runs(config, 'query')
+    ? await openQueryService(base, identity, { metrics, stepUp, licences: coverage.tables })
+    : undefined
+  cleanup.add(() => query?.close())
+  if (runs(config, 'identity')) endExpiredSessions(base, identity, cleanup)
+  const mail = await openMailIfSet(config, base.issuer, resources, base.mailTemplates)
+  if (mail !== undefined && runs(config, 'identity')) startMail(mail, base, metrics, cleanup)
   const streaming = runs(config, 'streaming')
     ? await openStreamingService(base, { query, identity, metrics, rateLimits, stepUp, coverage })
     : undefined
@@ -90,7 +92,7 @@ export function runs({ services }: Config, service: Config['services'][number]):
 function openQueryService(
   { config, resources, bus, cluster, clock, worker, logger }: Base,
   { users, clients }: Pick<Identity, 'users' | 'clients'>,
-  observers: { readonly metrics: Metrics; readonly stepUp: StepUp },
+  observers: { readonly metrics: Metrics; readonly stepUp: StepUp; readonly licences: Coverage['tables'] },
 ): Promise<QueryService> {
   const { database, stores, audit, masterKey } = resources
   return openQuery({
@@ -99,6 +101,7 @@ function openQueryService(
     audit,
     metrics: observers.metrics,
     stepUp: observers.stepUp,
+    licences: observers.licences,
     auditLog: {
       async read(after, most) {
         await audit.flush()

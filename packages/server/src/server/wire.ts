@@ -77,7 +77,7 @@ export async function openWire(
   let sessions: Sessions | undefined
   const loadSessions = lazily(async () => {
     sessions = await openSessions({
-      query: query.sessionParts,
+      query: { ...query.sessionParts, way: 'wire' },
       rateLimits,
       trace: tracing,
       allowsWrites: () => config.wireWrites,

@@ -20,6 +20,8 @@ export interface HoldRequest {
   readonly principal: Principal
   readonly address: string
   readonly way: Way
+  /** How long the place is held after its release. */
+  readonly lingerMs: number
 }
 
 interface Holding {
@@ -34,8 +36,6 @@ interface Holding {
 
 const SECONDS = 60
 const RENEW_EVERY_MS = 20_000
-/** Queries leave their place after this time. */
-const QUERY_MS = 60_000
 /** How long one that displaces another waits for its end, and how often it looks. */
 const [DISPLACING_MS, DISPLACING_TRY_MS] = [5_000, 100]
 const DISPLACED_EVERY_MS = 500
@@ -77,8 +77,8 @@ export function openHeldPlaces({ places, onError, onLost }: HeldPlacesEnv) {
   return {
     /** Throws if there is no access, or no place is left. With another decision, a place that is held is asked for again. */
     async hold(request: HoldRequest, decision: object): Promise<HeldPlace> {
-      const { facts, product, way } = request
-      const place = placeName(request)
+      const { facts, product, lingerMs } = request
+      const place = placeName(request.principal, request.address)
       const key = `${facts.subject.kind}:${facts.subject.id}\0${product.name}\0${place}`
       let holding = held.get(key)
       if (holding?.decision !== decision) {
@@ -111,7 +111,7 @@ export function openHeldPlaces({ places, onError, onLost }: HeldPlacesEnv) {
       }
       try {
         const taken = await own.taking
-        return { taken, release: releaseOnce(release, way) }
+        return { taken, release: releaseOnce(release, lingerMs) }
       } catch (error) {
         release()
         throw error
@@ -144,18 +144,18 @@ export function openHeldPlaces({ places, onError, onLost }: HeldPlacesEnv) {
   }
 }
 
-function releaseOnce(release: () => void, way: Way): () => void {
+function releaseOnce(release: () => void, lingerMs: number): () => void {
   let isReleased = false
   return () => {
     if (isReleased) return
     isReleased = true
-    if (way === 'query') setTimeout(release, QUERY_MS).unref()
+    if (lingerMs > 0) setTimeout(release, lingerMs).unref()
     else release()
   }
 }
 
 /** A sign-in is one place: the browser session, else the grant; of a client's own token the client and its address. */
-function placeName({ principal: { sessionId, grantId, clientId, tokenId }, address }: HoldRequest): string {
+export function placeName({ sessionId, grantId, clientId, tokenId }: Principal, address: string): string {
   if (sessionId !== undefined) return `session ${sessionId}`
   if (grantId !== undefined) return `grant ${grantId}`
   return `client ${clientId} ${address === '' ? tokenId : address}`

@@ -1,10 +1,11 @@
-/** Licences of feeds and controllers on this node: what products cover, and who may see it. */
+/** Licences of feeds, controllers and tables on this node: what products cover, and who may see it. */
 import type { Principal, Refusal } from 'gatehouse-protocol'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { UsedPlaces, Way } from '../places.ts'
 import type { Licences } from '../service.ts'
 import { openHeldPlaces } from './held-places.ts'
 import { openStandings, type StandingsEnv } from './standings.ts'
+import { openTableUses } from './table-uses.ts'
 import { type CoveredParts, type Named, type TopicCoverage, type TopicRange, topicCoverages } from './topic-coverage.ts'
 import { createUses, type PartAccess, type Use, type Uses } from './uses.ts'
 
@@ -42,18 +43,23 @@ export function openLicensing(env: LicensingEnv) {
     onLost: ({ subject: { kind, id } }) => standings.forget(new Set([kind === 'user' ? `user:${id}` : `client:${id}`])),
   })
   const uses: Uses = createUses({ standings, held, metrics, onError })
+  const tables = openTableUses({ uses, standings, onError })
 
   return {
+    tables,
+
     covers: (kind: Named, name: string): boolean => coverages[kind].has(name),
 
-    /** Takes over the products as they are declared now. */
-    async reload(): Promise<void> {
+    /** Takes over the products as they are declared now. Resolves to the tables that they cover otherwise than before. */
+    async reload(): Promise<ReadonlySet<string>> {
       const { products } = await licences.definitions()
+      const changed = tables.cover(products)
       coverages = {
         feed: topicCoverages(products.values(), 'feed'),
         controller: topicCoverages(products.values(), 'controller'),
       }
       await Promise.all([...open].map((use) => use.split(coverages[use.kind].get(use.name)).catch(onError)))
+      return changed
     },
 
     /** Resolves also where there is no access; then it says why. */
@@ -70,6 +76,7 @@ export function openLicensing(env: LicensingEnv) {
     },
 
     async close(): Promise<void> {
+      tables.close()
       standings.close()
       await held.close()
     },

@@ -20,6 +20,8 @@ export interface StandingsEnv {
 
 interface Known {
   readonly reading: Promise<SubjectStandings>
+  /** Once it has been read. */
+  found: SubjectStandings | undefined
   /** Milliseconds. */
   changesAt: number
 }
@@ -68,17 +70,25 @@ export function openStandings({ licences, bus, clock, onChanged }: StandingsEnv)
       const key = subjectKey(principal)
       const before = known.get(key)
       if (before !== undefined) return before.reading
-      const entry: Known = { reading: read(principal, () => entry), changesAt: Infinity }
+      const entry: Known = { reading: read(principal, () => entry), found: undefined, changesAt: Infinity }
       known.set(key, entry)
       if (known.size > MOST_KNOWN) {
         const [oldest] = known.keys()
         if (oldest !== undefined) known.delete(oldest)
       }
-      entry.reading.catch(() => {
-        if (known.get(key) === entry) known.delete(key)
-      })
+      entry.reading.then(
+        (found) => {
+          entry.found = found
+        },
+        () => {
+          if (known.get(key) === entry) known.delete(key)
+        },
+      )
       return entry.reading
     },
+
+    /** Undefined while it is not known. */
+    current: (principal: Principal): SubjectStandings | undefined => known.get(subjectKey(principal))?.found,
 
     /** Whether nothing has changed since it was read. */
     isCurrent: (principal: Principal, reading: Promise<SubjectStandings>): boolean =>

@@ -1,4 +1,5 @@
 /** Uses of what products cover: opened with a licence, told when it changes, counted in the audit log. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Principal, Refusal } from 'gatehouse-protocol'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { isAtLeast } from '../decide.ts'
@@ -26,12 +27,16 @@ export interface UseRequest {
   readonly way: Way
   /** What delayed access does not open has none. */
   readonly needsRealtime?: boolean
+  /** How long the places are held after the use; by default a minute for queries, which follow each other. */
+  readonly lingerMs?: number
   /** Called with the access to each part when it has changed. */
   onChange(parts: readonly PartAccess[]): void
 }
 
 export interface Use {
   readonly parts: readonly PartAccess[]
+  /** What it has may have changed, and is being decided: resolves when it is. */
+  readonly deciding: Promise<void> | undefined
   setPrincipal(principal: Principal): void
   close(): void
 }
@@ -44,6 +49,7 @@ export interface UsesEnv {
 }
 
 const RETRY_MS = 250
+export const QUERY_LINGER_MS = 60_000
 
 export type Uses = ReturnType<typeof createUses>
 
@@ -74,7 +80,7 @@ class OpenUse implements Use {
   /** Places by product. */
   #places = new Map<string, HeldPlace>()
   #isClosed = false
-  #deciding: Promise<void> | undefined
+  deciding: Promise<void> | undefined
   #mustDecideAgain = false
 
   constructor(request: UseRequest, env: UsesEnv, open: Map<string, Set<OpenUse>>) {
@@ -113,25 +119,27 @@ class OpenUse implements Use {
     this.recheck()
   }
 
-  /** One decision at a time; after a failure again, and until then what was decided holds. */
+  /** One decision at a time; after a failure again. What is not taken away meanwhile holds. */
   recheck(): void {
     if (this.#isClosed) return
-    if (this.#deciding !== undefined) {
-      this.#mustDecideAgain = true
-      return
-    }
-    this.#deciding = this.#decide(false)
-      .catch((error: unknown) => {
+    this.#mustDecideAgain = true
+    this.deciding ??= this.#decideUntilDone().finally(() => {
+      this.deciding = undefined
+      if (this.#mustDecideAgain) this.recheck()
+    })
+  }
+
+  async #decideUntilDone(): Promise<void> {
+    while (this.#mustDecideAgain && !this.#isClosed) {
+      this.#mustDecideAgain = false
+      try {
+        await this.#decide(false)
+      } catch (error) {
         this.#env.onError(error)
-        this.#mustDecideAgain = false
-        setTimeout(() => this.recheck(), RETRY_MS).unref()
-      })
-      .finally(() => {
-        this.#deciding = undefined
-        if (!this.#mustDecideAgain) return
-        this.#mustDecideAgain = false
-        this.recheck()
-      })
+        this.#mustDecideAgain = true
+        await sleep(RETRY_MS, undefined, { ref: false })
+      }
+    }
   }
 
   close(): void {
@@ -144,11 +152,12 @@ class OpenUse implements Use {
 
   async #decide(isFirst: boolean): Promise<void> {
     const { standings } = this.#env
+    const { needsRealtime = false } = this.#request
     for (;;) {
       const principal = this.#principal
       const reading = standings.read(principal)
       const known = await reading
-      const decided = this.#request.parts.map((products) => this.#choose(products, known))
+      const decided = this.#request.parts.map((products) => chooseAccess(products, known, needsRealtime))
       // What is taken away ends before anything else is waited for.
       if (!isFirst) this.#tell(lower(this.parts, decided))
       const parts = await this.#holdPlaces(decided, known, principal)
@@ -160,24 +169,6 @@ class OpenUse implements Use {
     }
   }
 
-  /** The highest access of the products that cover it; of two delays the shorter. */
-  #choose(products: readonly string[], { standings }: SubjectStandings): PartAccess {
-    let best: PartAccess | undefined
-    let reason: NeededReason = products.length === 0 ? 'uncovered' : 'none'
-    for (const name of products) {
-      const standing = standings.get(name)
-      if (standing === undefined) continue
-      const { product, decision } = standing
-      if (decision.access === 'realtime') return { access: 'realtime', product: name }
-      const { delay } = product
-      if (decision.access === 'delayed' && delay !== undefined && this.#request.needsRealtime !== true) {
-        if (best === undefined || (best.access === 'delayed' && delay < best.delay))
-          best = { access: 'delayed', product: name, delay }
-      } else if (reason === 'none' && decision.access === 'none') reason = decision.reason
-    }
-    return best ?? { access: 'none', refusal: licenceNeeded(products, reason) }
-  }
-
   /** A place for each product that gives something; where none is left, there is no access. */
   async #holdPlaces(
     decided: readonly PartAccess[],
@@ -185,7 +176,7 @@ class OpenUse implements Use {
     principal: Principal,
   ): Promise<readonly PartAccess[]> {
     const { facts, standings } = known
-    const { address, way } = this.#request
+    const { address, way, lingerMs = way === 'query' ? QUERY_LINGER_MS : 0 } = this.#request
     const before = this.#places
     const places = new Map<string, HeldPlace>()
     const refused = new Map<string, Refusal>()
@@ -194,7 +185,7 @@ class OpenUse implements Use {
       const product = standings.get(name)?.product
       if (facts === undefined || product === undefined) continue
       try {
-        places.set(name, await this.#env.held.hold({ facts, product, principal, address, way }, known))
+        places.set(name, await this.#env.held.hold({ facts, product, principal, address, way, lingerMs }, known))
       } catch (error) {
         if (!(error instanceof Refusal)) {
           for (const place of places.values()) place.release()
@@ -251,6 +242,28 @@ class OpenUse implements Use {
     uses?.delete(this)
     if (uses?.size === 0) this.#open.delete(key)
   }
+}
+
+/** The highest access of the products that cover it; of two delays the shorter. */
+export function chooseAccess(
+  products: readonly string[],
+  { standings }: SubjectStandings,
+  needsRealtime = false,
+): PartAccess {
+  let best: PartAccess | undefined
+  let reason: NeededReason = products.length === 0 ? 'uncovered' : 'none'
+  for (const name of products) {
+    const standing = standings.get(name)
+    if (standing === undefined) continue
+    const { product, decision } = standing
+    if (decision.access === 'realtime') return { access: 'realtime', product: name }
+    const { delay } = product
+    if (decision.access === 'delayed' && delay !== undefined && !needsRealtime) {
+      if (best === undefined || (best.access === 'delayed' && delay < best.delay))
+        best = { access: 'delayed', product: name, delay }
+    } else if (reason === 'none' && decision.access === 'none') reason = decision.reason
+  }
+  return best ?? { access: 'none', refusal: licenceNeeded(products, reason) }
 }
 
 /** Of each part the lower access: what is gained waits for its place. */

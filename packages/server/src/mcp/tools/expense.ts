@@ -81,7 +81,7 @@ export class Expense {
     return count !== undefined && count.until > performance.now() ? count.rows : undefined
   }
 
-  /** Without tables with a row filter: their counts would tell of hidden rows. */
+  /** Without tables with a row filter or a licence: their counts would tell of hidden rows. */
   #readWhole(planned: Planned): readonly string[] {
     const known = this.#reads.get(planned)
     if (known !== undefined) return known
@@ -91,7 +91,8 @@ export class Expense {
     const found = cost === 'unbounded' ? findWholeReads(bound.statement, (table) => snapshot.findIndexes(table)) : []
     const names = found.filter((name) => {
       const definition = catalogue.findDefinition(name)
-      return definition !== undefined && definition.rowFilter === undefined && catalogue.table(name)?.isSystem !== true
+      if (definition === undefined || definition.rowFilter !== undefined || this.#query.isLicensed(name)) return false
+      return catalogue.table(name)?.isSystem !== true
     })
     this.#reads.set(planned, names)
     return names

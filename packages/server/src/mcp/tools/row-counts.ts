@@ -21,10 +21,11 @@ export class RowCounts {
     this.#query = query
   }
 
-  /** In parentheses; empty for a table with a row filter or step-up, whose count would tell of rows that the caller does not see. */
+  /** In parentheses; empty for one with a row filter, step-up or a licence, whose count would tell of rows that the caller does not see. */
   async describe(name: string): Promise<string> {
     const { catalogue } = this.#query
     if (catalogue.findDefinition(name)?.rowFilter !== undefined || catalogue.readNeed(name) !== undefined) return ''
+    if (this.#query.isLicensed(name)) return ''
     const key = `${catalogue.version} ${name.toLowerCase()}`
     const known = this.#counts.get(key)
     if (known !== undefined && known.until > performance.now()) return known.text

@@ -13,9 +13,11 @@ import type { BulkEmission } from '../engines/emit/emission.ts'
 import type { DuplicateRows, Duplicates, IdempotencyKey, Stoppable } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 import { shown } from '../json.ts'
+import type { PlanRights } from '../plan/plan-caches.ts'
 import type { Planned } from '../plan/planner.ts'
 import { callOwner, type ExecutionEnv } from '../run/call.ts'
 import { insertRows, permitRows, type RowsCall } from '../run/insert-rows.ts'
+import { planLicensed } from '../run/licensed.ts'
 import { type RunEnv, runWork, type Work } from '../run/run.ts'
 import type { RunningQuery } from '../run/running.ts'
 import { type CheckedColumn, checkBatch } from './check-batch.ts'
@@ -40,7 +42,7 @@ export interface BulkCall {
   readonly fillsDefaults: BulkEmission['fillsDefaults']
   /** Whether the rows are only read and checked. */
   readonly isDryRun?: boolean
-  readonly running: Stoppable
+  readonly running: Stoppable & Pick<RunningQuery, 'stop'>
   /** The key of the request, given a digest of the body. */
   readonly idempotencyKey?: ((digest: string) => IdempotencyKey) | undefined
   /** Called when all rows have arrived: throws if the caller has lost access in the meantime. Returns who the caller is now. */
@@ -102,7 +104,7 @@ export function checkBulk(call: Omit<BulkCall, 'source' | 'running'>, env: BulkE
   const table = findTable(call, env)
   refuseUnfit(table, call)
   if (call.columns === undefined) return table
-  const { planned } = planInsert(call, table, checkColumns(table, call.columns, call, env), env)
+  const { planned } = planInsert(call, table, checkColumns(table, call.columns, call, env), env, withoutLicences(call))
   permitRows(rowsCall(call, planned), env)
   return table
 }
@@ -149,8 +151,9 @@ async function readRows(
   const table = findTable(call, env)
   const columns = checkColumns(table, chooseNames(reader, call.columns), call, env)
   // Rights, before more is read.
-  const { planned } = planInsert(call, table, columns, env)
+  const { planned } = planInsert(call, table, columns, env, withoutLicences(call))
   permitRows(rowsCall(call, planned), env)
+  await planWithLicences(call, table, columns, env)
   const { duplicates, isDryRun = false, idempotencyKey } = call
   const judged = { table: env.catalogue.snapshot.findDefinition(table.name), columns, duplicates, isDryRun }
   // A request that was answered before is answered as it was, however old its rows are now.
@@ -178,7 +181,7 @@ async function insert(
     throw refuse('Data.Conflict', `The table ${table.name} was changed while the rows arrived; nothing was inserted`)
   const { retention, isHeld } = env.catalogue.snapshot.findDefinition(table.name) ?? {}
   if (isHeld && call.duplicates === 'replace') throw heldError(table.name)
-  const plan = planInsert(call, table, columns, env)
+  const { plan, held } = await planWithLicences(call, table, columns, env)
   const keyColumns = table.primaryKey.map((name) => columns.findIndex((column) => column.name === name))
   const { signal } = call.running
   const request = {
@@ -195,7 +198,10 @@ async function insert(
     running: { signal },
     idempotencyKey: digest === undefined ? undefined : call.idempotencyKey?.(digest),
   }
-  const { outcome, isReplay } = await insertRows(rowsCall(call, plan.planned), request, plan.statements, env)
+  const unwatch = held?.onLowered((reason) => call.running.stop(reason))
+  const { outcome, isReplay } = await insertRows(rowsCall(call, plan.planned), request, plan.statements, env).finally(
+    () => unwatch?.(),
+  )
   return { rowsAffected: outcome.rowsAffected, duplicates: outcome.duplicates, isReplay }
 }
 
@@ -270,14 +276,32 @@ function findColumns(table: TableView, names: readonly string[], { format }: Pic
   }
 }
 
+/** The plan, for a caller with the licences that it needs. */
+function planWithLicences(call: PlannedCall, table: TableView, columns: readonly CheckedColumn[], env: BulkEnv) {
+  const { principal, address } = call
+  return planLicensed(
+    { principal, address, way: env.way },
+    env,
+    (rights) => planInsert(call, table, columns, env, rights),
+    ({ planned }) => [planned],
+  )
+}
+
+/** To find out what else the caller lacks. */
+function withoutLicences({ principal: { scopes } }: Pick<BulkCall, 'principal'>): PlanRights {
+  return { scopes }
+}
+
+type PlannedCall = Pick<BulkCall, 'principal' | 'address' | 'duplicates' | 'fillsDefaults'>
+
 function planInsert(
-  call: Pick<BulkCall, 'principal' | 'duplicates' | 'fillsDefaults'>,
+  { duplicates, fillsDefaults }: Pick<BulkCall, 'duplicates' | 'fillsDefaults'>,
   table: TableView,
   columns: readonly CheckedColumn[],
   env: BulkEnv,
+  rights: PlanRights,
 ): BulkPlan {
-  const { principal, duplicates, fillsDefaults } = call
-  return planBulk({ principal, table, columns: columns.map(({ name }) => name), duplicates, fillsDefaults }, env)
+  return planBulk({ rights, table, columns: columns.map(({ name }) => name), duplicates, fillsDefaults }, env)
 }
 
 function rowsCall(

@@ -1,10 +1,10 @@
 /** The statements of a bulk insert: planned with the rights of the caller, like every other insert. */
-import { AT, buildInsert, buildName, type TableView } from 'gatehouse-iql'
-import type { Principal } from 'gatehouse-protocol'
+import { AT, binary, buildInsert, buildName, type Expression, type TableView } from 'gatehouse-iql'
 import type { BulkEmission } from '../engines/emit/emission.ts'
 import { boundParameter, type PlanParameter, type RunValues } from '../engines/emit/parameters.ts'
 import { isChecked } from '../engines/emit/write.ts'
 import type { BulkParameter, BulkStatement, BulkStatements, ConstraintText, Duplicates } from '../engines/engine.ts'
+import type { PlanRights } from '../plan/plan-caches.ts'
 import type { Planned } from '../plan/planner.ts'
 import type { ExecutionEnv } from '../run/call.ts'
 
@@ -17,7 +17,7 @@ export interface BulkPlan {
 }
 
 export interface PlanRequest {
-  readonly principal: Principal
+  readonly rights: PlanRights
   readonly table: TableView
   /** Names of its columns. */
   readonly columns: readonly string[]
@@ -30,7 +30,8 @@ type Conflict = ReturnType<typeof buildInsert>['onConflict']
 export function planBulk(request: PlanRequest, env: ExecutionEnv): BulkPlan {
   const { table, columns, duplicates } = request
   const skip: Conflict = { target: [], action: { kind: 'nothing' }, ...AT }
-  const replace = duplicates === 'replace' ? replacing(table, columns) : undefined
+  const covering = env.licences.covers(table.name.toLowerCase())?.column?.toLowerCase()
+  const replace = duplicates === 'replace' ? replacing(table, columns, covering) : undefined
   if (env.engine.kind === 'postgres') {
     const conflict = duplicates === 'skip' ? skip : duplicates === 'replace' ? (replace ?? skip) : undefined
     const insert = plan(request, env, true, conflict)
@@ -55,24 +56,33 @@ function toBulkPlan(planned: Planned, statements: BulkPlan['statements']): BulkP
 }
 
 function plan(request: PlanRequest, env: ExecutionEnv, fromTable: boolean, onConflict: Conflict): Planned {
-  const { principal, table, columns, fillsDefaults } = request
+  const { rights, table, columns, fillsDefaults } = request
   const action = onConflict?.action.kind ?? 'none'
-  return env.planner.plan(principal, env.catalogue.snapshot, '', {
+  return env.planner.plan(rights, env.catalogue.snapshot, '', {
     key: `bulk ${JSON.stringify([fromTable, action, fillsDefaults, table.name, ...columns])}`,
     statement: () => ({ ...buildInsert(table.name, columns, 1, []), onConflict }),
     bulk: { fromTable, fillsDefaults },
   })
 }
 
-/** Every given column takes the new value; undefined if only the key is given. */
-function replacing(table: TableView, columns: readonly string[]): Conflict {
-  const others = columns.filter((name) => !table.primaryKey.includes(name))
+/**
+ * Every given column takes the new value; undefined if only the key is given. A row that another product covers than the new one, by the
+ * column `covering`, stays as it is.
+ */
+function replacing(table: TableView, columns: readonly string[], covering: string | undefined): Conflict {
+  const others = columns.filter((name) => !table.primaryKey.includes(name) && name.toLowerCase() !== covering)
   if (others.length === 0) return undefined
+  const given = columns.find((name) => name.toLowerCase() === covering && !table.primaryKey.includes(name))
+  const where = given === undefined ? undefined : binary('=', ofRow(table.name, given), ofRow('excluded', given))
   const set = others.map((name) => ({
     column: buildName(name),
-    value: { kind: 'column' as const, table: buildName('excluded'), name: buildName(name) },
+    value: ofRow('excluded', name),
   }))
-  return { target: table.primaryKey.map(buildName), action: { kind: 'update', set, where: undefined }, ...AT }
+  return { target: table.primaryKey.map(buildName), action: { kind: 'update', set, where }, ...AT }
+}
+
+function ofRow(table: string, column: string): Expression {
+  return { kind: 'column', table: buildName(table), name: buildName(column) }
 }
 
 function buildStatement({ emitted }: Planned, given: RunValues, env: ExecutionEnv): BulkStatement {

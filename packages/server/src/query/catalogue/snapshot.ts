@@ -15,6 +15,7 @@ import type { AttributeViews } from './attributes.ts'
 import { rebind } from './create-table.ts'
 import type { TableDefinition } from './definition.ts'
 import { findKeyLimit } from './key-limit.ts'
+import { applyLicence, type TableRights } from './licences.ts'
 import { ADMIN_SCOPE, SYSTEM_TABLES, systemDefinitions } from './system-tables.ts'
 import { createTableView } from './table-view.ts'
 
@@ -178,16 +179,23 @@ export function visibleViews(snapshot: CatalogueSnapshot, scopes: ReadonlySet<st
 
 /**
  * The view omits every table that these scopes do not allow to read. A caller with the right to define tables still sees every definition:
- * otherwise a table whose read scope no one holds could be neither found nor fixed.
+ * otherwise a table whose read scope no one holds could be neither found nor fixed. Without `licensed` it serves for definitions only:
+ * nothing must be read by it.
  */
-export function viewFor(snapshot: CatalogueSnapshot, scopes: ReadonlySet<string>): CatalogueView {
+export function viewFor(
+  snapshot: CatalogueSnapshot,
+  scopes: ReadonlySet<string>,
+  licensed?: TableRights,
+): CatalogueView {
   const mayDefine = scopes.has(ADMIN_SCOPE)
   const mayRead = (table: TableView): boolean => mayReadTable(snapshot, scopes, table)
   const maySee = (table: TableView): boolean => (mayDefine && !table.isSystem) || mayRead(table)
   return {
     lookup(name) {
       const table = snapshot.table(name)
-      return table !== undefined && mayRead(table) ? table : undefined
+      if (table === undefined || !mayRead(table)) return undefined
+      const access = licensed === undefined || table.isSystem ? undefined : licensed.find(table.name.toLowerCase())
+      return access === undefined ? table : applyLicence(table, access)
     },
     hidden(name) {
       const table = snapshot.table(name)

@@ -14,8 +14,10 @@ import { BACKGROUND, inTurns, type Steps, TurnQueue } from '../../lib/turns.ts'
 import type { StepUp } from '../../step-up/step-up.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { AttributeSource } from '../catalogue/attributes.ts'
+import type { TableLicences } from '../catalogue/licences.ts'
 import { viewFor } from '../catalogue/snapshot.ts'
 import { refuse } from '../errors.ts'
+import { PlanPending, whenPlanned } from '../plan/long-plans.ts'
 import { callOwner } from '../run/call.ts'
 import type { NodeCatalogue } from '../run/node-catalogue.ts'
 import type { Observe } from '../run/observe.ts'
@@ -33,6 +35,7 @@ import {
 import { LiveCounts } from './counts.ts'
 import { isTransient } from './evaluate/evaluator.ts'
 import { LiveReader, type ReaderOptions } from './evaluate/reader.ts'
+import { LicenceWatch } from './licence-watch.ts'
 import { failed, type LiveLimits, StatementCounts, shuttingDown } from './limits.ts'
 import { type DeriveKey, isPosition, PositionSeal } from './position.ts'
 import { ResultCache } from './result-cache.ts'
@@ -48,6 +51,7 @@ export interface LiveServiceOptions extends TargetEnv, Omit<ReaderOptions, 'sour
   readonly observe: Observe
   /** What row filters know of callers besides their tokens. */
   readonly attributes: AttributeSource
+  readonly licences: TableLicences
   readonly bus: Pick<Bus, 'subscribe'>
   readonly stepUp: StepUp
   readonly onError: (error: unknown) => void
@@ -73,6 +77,9 @@ export class LiveService implements LiveQueries {
   /** Subscribers that wait for the result of another target. Aborted when the target has changed again. */
   readonly #changing = new Map<Subscriber, AbortController>()
   readonly #attributes: AttributeWatch<Subscriber>
+  readonly #licences: LicenceWatch<Subscriber>
+  /** Of whose licences it is not known what they are now. */
+  readonly #unknown = new Set<Subscriber>()
   readonly #subscriberEnv: SubscriberEnv
   readonly #sweep: NodeJS.Timeout
   readonly #stopWatching: () => void
@@ -90,6 +97,13 @@ export class LiveService implements LiveQueries {
     this.#attributes = new AttributeWatch({
       ...{ source: options.attributes, bus: options.bus, onError },
       onChanged: (subscriber) => this.#replan(subscriber, subscriber.principal),
+    })
+    this.#licences = new LicenceWatch({
+      licences: options.licences,
+      onChanged: (subscriber) => this.#replan(subscriber, subscriber.principal),
+    })
+    options.licences.onChanged(() => {
+      this.#replanAll().catch(onError)
     })
     this.#subscriberEnv = {
       counts,
@@ -132,16 +146,18 @@ export class LiveService implements LiveQueries {
     const { request } = subscriber
     for (let target = await this.#planFirstTarget(subscriber); ; ) {
       this.#requireStepUp(subscriber, request.principal, target)
+      this.#requireLicences(subscriber, target)
       this.#starting.set(subscriber, target)
       const result = await this.#results.acquire(target, subscriber, request.signal)
       try {
         const start = request.resume === undefined ? undefined : await this.#resumes.startAt(request.resume, result)
         if (subscriber.isClosed) throw subscriber.endedBy ?? shuttingDown()
         if (result.endedBy !== undefined) throw result.endedBy
-        const now = this.#planTarget(subscriber, request.principal)
+        const now = await whenPlanned(() => this.#planTarget(subscriber, request.principal))
         if (now.identity === target.identity) {
           // Another demand may have been made of the tables while the result was read.
           if (!sameNeed(now.stepUp, target.stepUp)) this.#requireStepUp(subscriber, request.principal, now)
+          this.#requireLicences(subscriber, now)
           this.#targets.set(subscriber, target)
           this.#needs.set(subscriber, now.stepUp)
           this.#followAttributes(subscriber, target)
@@ -231,23 +247,27 @@ export class LiveService implements LiveQueries {
   /** Without values of attributes that have not been read, as if there were none. */
   #planTarget(subscriber: Subscriber, principal: Principal): LiveTarget {
     const { snapshot } = this.#options.catalogue
-    return planTarget(subscriber.request, principal, snapshot, this.#options, this.#attributes.knownValues(subscriber))
+    const values = this.#attributes.knownValues(subscriber)
+    return planTarget(subscriber.request, principal, snapshot, this.#options, values, this.#licences.rights(subscriber))
   }
 
   async #planFirstTarget(subscriber: Subscriber): Promise<LiveTarget> {
     const { principal, request } = subscriber
     const { planner, catalogue } = this.#options
-    const planned = planner.planAhead(callOwner(principal), principal, catalogue.snapshot, request.statement)
+    const rights = { scopes: principal.scopes, tables: this.#licences.rights(subscriber) }
+    const planned = planner.planAhead(callOwner(principal), rights, catalogue.snapshot, request.statement)
     if (planned instanceof Promise) await planned
-    const target = this.#planTarget(subscriber, subscriber.principal)
+    const plan = () => whenPlanned(() => this.#planTarget(subscriber, subscriber.principal))
+    const target = await plan()
     if (!target.usesAttributes) return target
     await this.#attributes.follow(subscriber, subscriber.principal)
-    return this.#planTarget(subscriber, subscriber.principal)
+    return plan()
   }
 
   #replan(subscriber: Subscriber, principal: Principal): void {
     const before = this.#targets.get(subscriber)
     if (before === undefined) return
+    if (principal !== subscriber.principal) this.#licences.setPrincipal(subscriber, principal)
     let target: LiveTarget
     try {
       target = this.#planTarget(subscriber, principal)
@@ -255,15 +275,20 @@ export class LiveService implements LiveQueries {
       const isRenewed = principal.tokenId !== subscriber.principal.tokenId
       const isOther = !sameNeed(target.stepUp, this.#needs.get(subscriber))
       if (isRenewed || isOther) this.#requireStepUp(subscriber, principal, target)
+      this.#requireLicences(subscriber, target)
     } catch (error) {
-      if (!(error instanceof Refusal)) this.#options.onError(error)
-      subscriber.end(this.#whyUnbound(before, principal, error))
+      if (error instanceof PlanPending) this.#replanLater(subscriber, principal, error)
+      else {
+        if (!(error instanceof Refusal)) this.#options.onError(error)
+        subscriber.end(this.#whyUnbound(before, principal, error))
+      }
       return
     }
     subscriber.principal = principal
     this.#needs.set(subscriber, target.stepUp)
     this.#followAttributes(subscriber, target)
-    if (target.identity === before.identity) return
+    const wasUnknown = this.#unknown.delete(subscriber)
+    if (target.identity === before.identity && !wasUnknown) return
     this.#targets.set(subscriber, target)
     // Messages of the old result may contain rows that the caller may no longer see.
     subscriber.leave()
@@ -273,6 +298,24 @@ export class LiveService implements LiveQueries {
       if (!(error instanceof Refusal)) this.#options.onError(error)
       subscriber.end(error instanceof Refusal ? error : failed())
     })
+  }
+
+  /** What the caller has of a table is not known yet. Until it is, nothing is sent. */
+  #replanLater(subscriber: Subscriber, principal: Principal, { ready }: PlanPending): void {
+    subscriber.leave()
+    this.#unknown.add(subscriber)
+    ready.then(
+      () => this.#replan(subscriber, principal),
+      (error: unknown) => {
+        if (!(error instanceof Refusal)) this.#options.onError(error)
+        subscriber.end(error instanceof Refusal ? error : failed())
+      },
+    )
+  }
+
+  #requireLicences(subscriber: Subscriber, { licensed }: LiveTarget): void {
+    const refusal = licensed.length === 0 ? undefined : this.#licences.refusalFor(subscriber, licensed)
+    if (refusal !== undefined) throw refusal
   }
 
   #requireStepUp({ request }: Subscriber, principal: Principal, { stepUp, plan }: LiveTarget): void {
@@ -361,6 +404,8 @@ export class LiveService implements LiveQueries {
     this.#changing.get(subscriber)?.abort()
     this.#changing.delete(subscriber)
     this.#attributes.forget(subscriber)
+    this.#licences.forget(subscriber)
+    this.#unknown.delete(subscriber)
     this.#statements.remove(request.connectionId, callOwner(request.principal))
   }
 

@@ -4,6 +4,7 @@ import { type IqlValue, readParameters } from 'gatehouse-iql'
 import type { Principal, StepUpNeed } from 'gatehouse-protocol'
 import type { AttributeValues } from '../../store/accounts/user.ts'
 import { type AttributeInputs, attributeInputs } from '../catalogue/attributes.ts'
+import type { TableRights } from '../catalogue/licences.ts'
 import { type CatalogueSnapshot, visibleViews } from '../catalogue/snapshot.ts'
 import type { ParameterSource } from '../engines/emit/parameter-source.ts'
 import {
@@ -40,6 +41,8 @@ export interface LiveTarget {
   readonly encoding: LiveEncoding
   /** The statement as it was sent. */
   readonly text: string
+  /** The covered tables that it reads, by names in lower case. */
+  readonly licensed: readonly string[]
   /** The owner of the query when it runs. */
   readonly owner: string
   /** Whether row filters use attributes of the caller. */
@@ -73,16 +76,21 @@ export interface TargetEnv {
   readonly catalogue: Pick<NodeCatalogue, 'snapshot'>
 }
 
-/** Throws a Refusal if the statement does not bind, or cannot be live. `values` are those of the caller's attributes. */
+/**
+ * Throws a Refusal if the statement does not bind, or cannot be live, and a PlanPending while it is not known what the caller has of covered
+ * tables. `values` are those of the caller's attributes.
+ */
 export function planTarget(
   request: Pick<LiveRequest, 'statement' | 'parameters' | 'encoding'>,
   principal: Principal,
   snapshot: CatalogueSnapshot,
   env: TargetEnv,
   values: AttributeValues = {},
+  licensed?: TableRights,
 ): LiveTarget {
   const { statement: text, encoding } = request
-  const planned = env.planner.planWithLiterals(principal, snapshot, text)
+  const rights = { scopes: principal.scopes, tables: licensed }
+  const planned = env.planner.planWithLiterals(rights, snapshot, text)
   const parameters = readParameters(text, planned.bound, request.parameters)
   const plan = findLivePlan(planned, env.engine)
   const owner = callOwner(principal)
@@ -114,6 +122,7 @@ export function planTarget(
     columns,
     encoding,
     text,
+    licensed: planned.licensed.map(({ table }) => table),
     owner,
     usesAttributes: planned.bound.attributes.size > 0,
     stepUp: planned.stepUp,

@@ -5,6 +5,7 @@
 import { Refusal } from 'gatehouse-protocol'
 import { LruMap } from '../../lib/lru-map.ts'
 import type { Steps } from '../../lib/turns.ts'
+import { type CachedPlan, isPlannedFor, type PlanRights } from './plan-caches.ts'
 
 /** Statements with fewer characters are planned at once, which takes a millisecond at most. */
 export const LONG_CHARACTERS = 4000
@@ -55,7 +56,7 @@ interface Job {
   next(): boolean
 }
 
-export class LongPlans<Plan extends NonNullable<unknown>> {
+export class LongPlans<Plan extends Pick<CachedPlan, 'scopes' | 'licensed'>> {
   readonly #made = new LruMap<Made<Plan>>(KEPT_CHARACTERS, (_made, key) => key.length)
   /** By caller, in the order of their turns. */
   readonly #jobs = new Map<string, Job[]>()
@@ -65,32 +66,35 @@ export class LongPlans<Plan extends NonNullable<unknown>> {
   #at = 0
 
   /** Throws if the statement was refused. */
-  find(key: string, scopes: ReadonlySet<string>): Plan | undefined {
+  find(key: string, rights: PlanRights): Plan | undefined {
     const made = this.#made.get(key)
-    if (made === undefined || made.scopes !== scopes) return undefined
-    if (made.refusal !== undefined) throw made.refusal
-    return made.plan
+    if (made === undefined || made.scopes !== rights.scopes) return undefined
+    if (made.plan !== undefined) return isPlannedFor(made.plan, rights) ? made.plan : undefined
+    throw made.refusal
   }
 
   /** Resolves when `find` finds the plan or the refusal. */
-  make(owner: string, key: string, scopes: ReadonlySet<string>, steps: () => Steps<Plan>): Promise<void> {
+  make(owner: string, key: string, rights: PlanRights, steps: () => Steps<Plan>): Promise<void> {
     return new Promise((resolve, reject) => {
       let begun: Steps<Plan> | undefined
       const next = (): boolean => {
         try {
           // Another request may have brought it in the meantime.
-          if (begun === undefined && this.#made.get(key)?.scopes === scopes) {
+          if (begun === undefined && this.#isMade(key, rights)) {
             resolve()
             return true
           }
           begun ??= steps()
           const step = begun.next()
           if (step.done !== true) return false
-          this.#made.set(key, { scopes, plan: step.value })
+          this.#made.set(key, { scopes: rights.scopes, plan: step.value })
           resolve()
         } catch (error) {
-          if (error instanceof Refusal) {
-            this.#made.set(key, { scopes, refusal: error })
+          if (error instanceof PlanPending) {
+            begun = undefined
+            error.ready.then(resolve, reject)
+          } else if (error instanceof Refusal) {
+            this.#made.set(key, { scopes: rights.scopes, refusal: error })
             resolve()
           } else reject(error)
         }
@@ -105,6 +109,12 @@ export class LongPlans<Plan extends NonNullable<unknown>> {
 
   clear(): void {
     this.#made.clear()
+  }
+
+  #isMade(key: string, rights: PlanRights): boolean {
+    const made = this.#made.get(key)
+    if (made === undefined || made.scopes !== rights.scopes) return false
+    return made.plan === undefined || isPlannedFor(made.plan, rights)
   }
 
   #schedule(): void {

@@ -1,12 +1,15 @@
 /** Caches of plans: by text or key, and by the shape of a text. */
 import type { IqlValue, Shape } from 'gatehouse-iql'
 import { LruMap } from '../../lib/lru-map.ts'
+import type { TableAccess, TableRights } from '../catalogue/licences.ts'
 import { type AutoParameter, readAutoParameters } from './auto-parameters.ts'
 
 export interface CachedPlan {
   readonly text: string
   /** The scopes it was bound with. */
   readonly scopes: ReadonlySet<string>
+  /** The tables that products cover, with the access that it was bound with; undefined: without a limit. */
+  readonly licensed: readonly { readonly table: string; readonly access: TableAccess | undefined }[]
   /** The literals of the text that the plan takes as parameters, and their values. */
   readonly autoParameters: readonly AutoParameter[]
   readonly literals: readonly IqlValue[]
@@ -15,8 +18,21 @@ export interface CachedPlan {
 /** Characters of the keys: a plan takes memory in proportion to its statement. */
 const CACHED_CHARACTERS = 500_000
 export const MAX_KEY_LENGTH = 10_000
-/** Plans of one statement, one for each set of scopes. */
-const MAX_VARIANTS = 8
+/** Plans of one statement, one for each set of scopes, and for each access to licensed tables. */
+const MAX_VARIANTS = 16
+
+/** The rights that a statement is planned with. */
+export interface PlanRights {
+  readonly scopes: ReadonlySet<string>
+  /** Undefined where no product covers a table. */
+  readonly tables?: TableRights | undefined
+}
+
+/** Whether a plan has these rights. Throws a PlanPending while what the caller has of its tables is not known. */
+export function isPlannedFor(plan: Pick<CachedPlan, 'scopes' | 'licensed'>, { scopes, tables }: PlanRights): boolean {
+  if (!sameScopes(plan.scopes, scopes)) return false
+  return plan.licensed.length === 0 || plan.licensed.every(({ table, access }) => tables?.find(table) === access)
+}
 
 /** Plans by a key, each for the scopes that it was bound with. */
 export class PlanCache<Plan extends CachedPlan> {
@@ -27,10 +43,10 @@ export class PlanCache<Plan extends CachedPlan> {
     return this.#plans.size
   }
 
-  find(key: string, scopes: ReadonlySet<string>): Plan | undefined {
+  find(key: string, rights: PlanRights): Plan | undefined {
     const plans = this.#plans.get(key)
     if (plans === undefined) return undefined
-    for (const plan of plans) if (sameScopes(plan.scopes, scopes)) return plan
+    for (const plan of plans) if (isPlannedFor(plan, rights)) return plan
     return undefined
   }
 
@@ -57,11 +73,11 @@ export class ShapeCache<Plan extends CachedPlan> {
   }
 
   /** The plan with the literals of the text. */
-  find(shape: Shape | undefined, text: string, scopes: ReadonlySet<string>): Plan | undefined {
+  find(shape: Shape | undefined, text: string, rights: PlanRights): Plan | undefined {
     if (shape === undefined) return undefined
     const fixed = this.#fixed.get(shape.key)
     if (fixed === undefined) return undefined
-    const plan = this.#plans.find(cacheKey(shape, fixed), scopes)
+    const plan = this.#plans.find(cacheKey(shape, fixed), rights)
     const literals = plan && readAutoParameters(plan.autoParameters, shape)
     return literals && { ...plan, text, literals }
   }

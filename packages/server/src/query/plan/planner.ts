@@ -19,8 +19,9 @@ import {
   type Update,
   type Weighed,
 } from 'gatehouse-iql'
-import type { Principal, StepUpNeed } from 'gatehouse-protocol'
+import type { StepUpNeed } from 'gatehouse-protocol'
 import { atOnce, type Steps } from '../../lib/turns.ts'
+import { findAccess, NO_LICENCES, noAccess, type TableLicences, type TableRights } from '../catalogue/licences.ts'
 import { type CatalogueSnapshot, viewFor } from '../catalogue/snapshot.ts'
 import { AUDIT_LOG } from '../catalogue/system-tables.ts'
 import type { EmittedColumnPlan } from '../engines/emit/column-plan.ts'
@@ -36,7 +37,7 @@ import { TextEncoders } from '../results/encoders.ts'
 import { type AutoParameter, findAutoParameters, readAutoParameters } from './auto-parameters.ts'
 import { estimateCost, isBoundedWrite } from './cost.ts'
 import { LONG_CHARACTERS, LongPlans, PlanPending, whenPlanned } from './long-plans.ts'
-import { type CachedPlan, MAX_KEY_LENGTH, PlanCache, ShapeCache } from './plan-caches.ts'
+import { type CachedPlan, MAX_KEY_LENGTH, PlanCache, type PlanRights, ShapeCache } from './plan-caches.ts'
 import { statementNeed } from './step-up.ts'
 
 /**
@@ -55,9 +56,11 @@ export interface Planned extends CachedPlan {
   readonly readsAuditLog: boolean
   /** What the statement demands of the sign-in of its caller: undefined for almost every one. What runs the plan checks it. */
   readonly stepUp: StepUpNeed | undefined
+  /** Which products covered tables when it was made. */
+  readonly licencesVersion: number
 }
 
-type Unemitted = Pick<Planned, 'text' | 'scopes' | 'snapshot' | 'bound' | 'autoParameters' | 'literals'>
+type Unemitted = Pick<Planned, 'text' | 'scopes' | 'licensed' | 'snapshot' | 'bound' | 'autoParameters' | 'literals'>
 
 export interface KeyColumn {
   readonly name: string
@@ -91,11 +94,18 @@ export class Planner {
   readonly #built = new PlanCache<Planned>()
   /** Of long statements, by text or key. */
   readonly #long = new LongPlans<Planned>()
+  readonly #licences: Pick<TableLicences, 'version' | 'covers'>
   #version = 0
+  #licencesVersion = 0
 
-  constructor(engine: Engine, limits: Limits = DEFAULT_LIMITS) {
+  constructor(
+    engine: Engine,
+    limits: Limits = DEFAULT_LIMITS,
+    licences: Pick<TableLicences, 'version' | 'covers'> = NO_LICENCES,
+  ) {
     this.#engine = engine
     this.limits = limits
+    this.#licences = licences
   }
 
   /** The number of statements with cached plans. */
@@ -104,60 +114,80 @@ export class Planner {
   }
 
   /** `text` is empty for a built statement. */
-  plan({ scopes }: Principal, snapshot: CatalogueSnapshot, text: string, built?: BuiltStatement): Planned {
+  plan(caller: PlanRights, snapshot: CatalogueSnapshot, text: string, built?: BuiltStatement): Planned {
     this.#follow(snapshot)
-    const known = this.#find(scopes, snapshot, text, built)
+    const known = this.#find(this.#rights(caller), snapshot, text, built)
     return 'plan' in known ? known.plan : atOnce(known.steps())
   }
 
   /** The same, but throws a PlanPending while the plan of a long statement is being made. `owner` are those who take turns. */
   planInTurns(
     owner: string,
-    { scopes }: Principal,
+    caller: PlanRights,
     snapshot: CatalogueSnapshot,
     text: string,
     built?: BuiltStatement,
   ): Planned {
     this.#follow(snapshot)
-    const known = this.#find(scopes, snapshot, text, built)
+    const rights = this.#rights(caller)
+    const known = this.#find(rights, snapshot, text, built)
     if ('plan' in known) return known.plan
     const key = longKey(text, built)
     if (planSize(key, built) <= LONG_CHARACTERS) return atOnce(known.steps())
-    throw new PlanPending(this.#long.make(owner, key, scopes, known.steps))
+    throw new PlanPending(this.#long.make(owner, key, rights, known.steps))
   }
 
   #find(
-    scopes: ReadonlySet<string>,
+    rights: PlanRights,
     snapshot: CatalogueSnapshot,
     text: string,
     built: BuiltStatement | undefined,
   ): { readonly plan: Planned } | { readonly steps: () => Steps<Planned> } {
-    const cached = built === undefined ? this.#statements.find(text, scopes) : this.#built.find(built.key, scopes)
+    const cached = built === undefined ? this.#statements.find(text, rights) : this.#built.find(built.key, rights)
     if (cached !== undefined) return { plan: cached }
     const key = longKey(text, built)
-    const long = planSize(key, built) > LONG_CHARACTERS ? this.#long.find(key, scopes) : undefined
+    const long = planSize(key, built) > LONG_CHARACTERS ? this.#long.find(key, rights) : undefined
     if (long !== undefined) return { plan: long }
-    if (built !== undefined) return { steps: () => this.#planBuilt(scopes, snapshot, built) }
+    if (built !== undefined) return { steps: () => this.#planBuilt(rights, snapshot, built) }
     const shape = this.#mayShare(text) ? readShape(text) : undefined
-    const plan = this.#shapes.find(shape, text, scopes)
-    return plan === undefined ? { steps: () => this.#planText(scopes, snapshot, text, shape) } : { plan }
+    const plan = this.#shapes.find(shape, text, rights)
+    return plan === undefined ? { steps: () => this.#planText(rights, snapshot, text, shape) } : { plan }
   }
 
   /** A plan with all literals in it: for live statements, which share results if their plans are equal. */
-  planWithLiterals({ scopes }: Principal, snapshot: CatalogueSnapshot, text: string): Planned {
+  planWithLiterals(caller: PlanRights, snapshot: CatalogueSnapshot, text: string): Planned {
     this.#follow(snapshot)
-    const long = text.length > MAX_KEY_LENGTH ? this.#long.find(text, scopes) : undefined
-    return long ?? this.#statements.find(text, scopes) ?? atOnce(this.#planText(scopes, snapshot, text, undefined))
+    const rights = this.#rights(caller)
+    const long = text.length > MAX_KEY_LENGTH ? this.#long.find(text, rights) : undefined
+    return long ?? this.#statements.find(text, rights) ?? atOnce(this.#planText(rights, snapshot, text, undefined))
   }
 
   /** Resolves when `planWithLiterals` finds the plan of a very long text, which always has all literals in it. Undefined for other texts. */
-  planAhead(owner: string, principal: Principal, snapshot: CatalogueSnapshot, text: string) {
+  planAhead(owner: string, caller: PlanRights, snapshot: CatalogueSnapshot, text: string) {
     if (text.length <= MAX_KEY_LENGTH) return undefined
-    return whenPlanned(() => this.planInTurns(owner, principal, snapshot, text))
+    return whenPlanned(() => this.planInTurns(owner, caller, snapshot, text))
+  }
+
+  /** Who does not say what it has of covered tables has nothing of these. */
+  #rights(caller: PlanRights): PlanRights {
+    const { scopes, tables } = caller
+    return this.#licences.version === 0 || tables !== undefined ? caller : { scopes, tables: nothing(this.#licences) }
+  }
+
+  #access({ scopes }: PlanRights, { tables }: Bound): Pick<Planned, 'scopes' | 'licensed'> {
+    if (this.#licences.version === 0) return { scopes, licensed: [] }
+    const covered = tables.filter(
+      ({ name, isSystem }) => !isSystem && this.#licences.covers(name.toLowerCase()) !== undefined,
+    )
+    return {
+      scopes,
+      licensed: covered.map((table) => ({ table: table.name.toLowerCase(), access: findAccess(table) })),
+    }
   }
 
   #follow({ version }: CatalogueSnapshot): void {
-    if (version === this.#version) return
+    if (version === this.#version && this.#licences.version === this.#licencesVersion) return
+    this.#licencesVersion = this.#licences.version
     this.#statements.clear()
     this.#shapes.clear()
     this.#built.clear()
@@ -170,36 +200,34 @@ export class Planner {
     return text.length <= MAX_KEY_LENGTH && text.length * 3 <= this.limits.statementBytes
   }
 
-  *#planText(
-    scopes: ReadonlySet<string>,
-    snapshot: CatalogueSnapshot,
-    text: string,
-    shape: Shape | undefined,
-  ): Steps<Planned> {
+  *#planText(rights: PlanRights, snapshot: CatalogueSnapshot, text: string, shape: Shape | undefined): Steps<Planned> {
     const tokens = tokenize(text, this.limits)
     yield
     const statement = parse(text, this.limits, tokens)
     yield
     const written = shape === undefined ? undefined : findLiterals(statement, shape)
-    const bound = bind(statement, text, viewFor(snapshot, scopes), written)
+    const bound = bind(statement, text, viewFor(snapshot, rights.scopes, rights.tables), written)
     yield
     const autoParameters = shape === undefined ? [] : findAutoParameters(bound, shape, snapshot)
     const literals = shape === undefined ? [] : (readAutoParameters(autoParameters, shape) ?? [])
-    const planned = yield* this.#emit({ text, scopes, snapshot, bound, autoParameters, literals }, [])
-    if (shape === undefined || !this.#shapes.add(shape, planned)) this.#statements.add(text, planned)
-    return planned
+    const made = yield* this.#emit(
+      { text, ...this.#access(rights, bound), snapshot, bound, autoParameters, literals },
+      [],
+    )
+    if (shape === undefined || !this.#shapes.add(shape, made)) this.#statements.add(text, made)
+    return made
   }
 
-  *#planBuilt(scopes: ReadonlySet<string>, snapshot: CatalogueSnapshot, built: BuiltStatement): Steps<Planned> {
+  *#planBuilt(rights: PlanRights, snapshot: CatalogueSnapshot, built: BuiltStatement): Steps<Planned> {
     const { text = '', options } = built
     const statement = built.statement()
     yield
-    const bound = bind(statement, text, viewFor(snapshot, scopes), undefined, options)
+    const bound = bind(statement, text, viewFor(snapshot, rights.scopes, rights.tables), undefined, options)
     yield
-    const given = { text, scopes, snapshot, bound, autoParameters: [], literals: [] }
-    const planned = yield* this.#emit(given, built.keys?.(bound) ?? [], built.bulk)
-    this.#built.add(built.key, planned)
-    return planned
+    const given = { text, ...this.#access(rights, bound), snapshot, bound, autoParameters: [], literals: [] }
+    const made = yield* this.#emit(given, built.keys?.(bound) ?? [], built.bulk)
+    this.#built.add(built.key, made)
+    return made
   }
 
   *#emit(given: Unemitted, keyColumns: readonly KeyColumn[], bulk?: BulkEmission): Steps<Planned> {
@@ -210,6 +238,7 @@ export class Planner {
       encoders: new TextEncoders(bound.columns),
       read: undefined,
       stepUp: statementNeed(bound, snapshot),
+      licencesVersion: this.#licences.version,
       readsAuditLog: bound.tables.some(({ isSystem, name }) => isSystem && name === AUDIT_LOG),
     }
     switch (statement.kind) {
@@ -293,6 +322,10 @@ export class Planner {
     yield
     return this.#engine.finish(emission.placeholders, sql)
   }
+}
+
+function nothing(licences: Pick<TableLicences, 'covers'>): TableRights {
+  return { find: (table) => (licences.covers(table) === undefined ? undefined : noAccess(table)) }
 }
 
 /** A built statement may have the text of another one. */

@@ -1,16 +1,15 @@
 /** EXPLAIN ANALYZE: runs the query, drops its rows, and says how many there were and how long they took, also of each step. */
 import { printQuery, type Query } from 'gatehouse-iql'
 import type { ReadRun } from '../engines/engine.ts'
+import { whenPlanned } from '../plan/long-plans.ts'
 import { type ExecutionEnv, type RunningCall, readRun } from './call.ts'
 
 /** Every row is counted; the time limit of the query applies. */
 const ALL = { skip: 0, rows: Number.MAX_SAFE_INTEGER, bytes: Number.MAX_SAFE_INTEGER }
 
 export async function analyze(query: Query, run: RunningCall, env: ExecutionEnv): Promise<string[]> {
-  const planned = env.planner.plan(run.principal, run.planned.snapshot, '', {
-    key: `analyze ${printQuery(query)}`,
-    statement: () => query,
-  })
+  const built = { key: `analyze ${printQuery(query)}`, statement: () => query }
+  const planned = await whenPlanned(() => env.planner.plan(run.rights, run.planned.snapshot, '', built))
   const { read } = planned
   if (read === undefined) throw new Error('A query without a plan')
   const started = performance.now()

@@ -5,6 +5,7 @@ import type { Audit, Clock, Principal } from 'gatehouse-protocol'
 import type { StepUp } from '../../step-up/step-up.ts'
 import type { AttributeValues } from '../../store/accounts/user.ts'
 import { type AttributeInputs, type AttributeSource, attributeInputs } from '../catalogue/attributes.ts'
+import type { HeldTables } from '../catalogue/licences.ts'
 import { visibleViews } from '../catalogue/snapshot.ts'
 import {
   bindParameters,
@@ -15,12 +16,14 @@ import {
 } from '../engines/emit/parameters.ts'
 import type { Engine, IdempotencyKey, ReadLimits, ReadRun, Stoppable, WholeRead } from '../engines/engine.ts'
 import { type Cell, type Encoding, isText, type ReadOutcome } from '../model/result.ts'
+import type { PlanRights } from '../plan/plan-caches.ts'
 import type { Planned, Planner } from '../plan/planner.ts'
 import type { TextEncoders } from '../results/encoders.ts'
 import type { AuditTable } from './audit-table.ts'
+import type { LicensedEnv } from './licensed.ts'
 import type { NodeCatalogue } from './node-catalogue.ts'
 
-export interface ExecutionEnv {
+export interface ExecutionEnv extends LicensedEnv {
   readonly engine: Engine
   readonly catalogue: NodeCatalogue
   readonly planner: Planner
@@ -38,6 +41,10 @@ export interface QueryCall {
   readonly planned: Planned
   /** One set of values for each time the statement runs. Only bulk inserts have several. */
   readonly valueSets: readonly (readonly IqlValue[])[]
+  /** What further statements of the call are planned with. */
+  readonly rights: PlanRights
+  /** Set if it uses tables that products cover. */
+  readonly held?: HeldTables | undefined
   /** Set if row filters use attributes of the caller: see withAttributes. */
   readonly attributes?: AttributeInputs | undefined
   readonly encoding: Encoding
@@ -89,7 +96,7 @@ export function runValues(call: QueryCall, values: readonly IqlValue[], env: Exe
 }
 
 /** Everything that the call runs, in order. */
-export function listParts(call: QueryCall): readonly CallPart[] {
+export function listParts(call: Pick<QueryCall, 'planned' | 'valueSets' | 'further'>): readonly CallPart[] {
   return call.further === undefined || call.further.length === 0 ? [call] : [call, ...call.further]
 }
 
@@ -112,12 +119,14 @@ function attributeNames(call: QueryCall): ReadonlySet<string> {
 }
 
 /** Refuses a caller whose sign-in is not enough for the tables of every part. */
-export function requireStepUp(call: QueryCall, env: Pick<ExecutionEnv, 'stepUp'>): void {
+export function requireStepUp(call: StepUpCall, env: Pick<ExecutionEnv, 'stepUp'>): void {
   requireForPart(call.planned, call, env)
   if (call.further !== undefined) for (const { planned } of call.further) requireForPart(planned, call, env)
 }
 
-function requireForPart(planned: Planned, call: QueryCall, { stepUp }: Pick<ExecutionEnv, 'stepUp'>): void {
+type StepUpCall = Pick<QueryCall, 'principal' | 'requestId' | 'address' | 'planned' | 'further'>
+
+function requireForPart(planned: Planned, call: StepUpCall, { stepUp }: Pick<ExecutionEnv, 'stepUp'>): void {
   if (planned.stepUp !== undefined)
     stepUp.require(call.principal, planned.stepUp, { ...call, resource: joinTableNames(planned) })
 }

@@ -9,6 +9,7 @@ import type { ConstraintText, WriteReply, WriteStep } from '../engines/engine.ts
 import { refuse } from '../errors.ts'
 import { isBounded } from '../model/cost-class.ts'
 import { reportsTruncation } from '../model/result.ts'
+import { whenPlanned } from '../plan/long-plans.ts'
 import { describeWholeReads } from '../plan/whole-reads.ts'
 import { TextEncoders } from '../results/encoders.ts'
 import { analyze } from './analyze.ts'
@@ -75,10 +76,10 @@ async function fill(
 ): Promise<QueryResult> {
   const scopes = new Set([...run.principal.scopes, ...[readScope, writeScope].filter((scope) => scope !== undefined)])
   try {
-    const planned = env.planner.plan({ ...run.principal, scopes }, env.catalogue.snapshot, '', {
-      key: `fill ${run.requestId}`,
-      statement: () => insertQuery(name, query),
-    })
+    const built = { key: `fill ${run.requestId}`, statement: () => insertQuery(name, query) }
+    const planned = await whenPlanned(() =>
+      env.planner.plan({ scopes, tables: run.rights.tables }, env.catalogue.snapshot, '', built),
+    )
     return await write({ ...run, planned, valueSets: [[]] }, env)
   } catch (error) {
     await env.catalogue.change([{ change: { kind: 'drop', name, isView: false }, fill: null }])

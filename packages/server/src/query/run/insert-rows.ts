@@ -34,6 +34,7 @@ export async function insertRows(
 function toCall(call: RowsCall): QueryCall {
   return {
     ...call,
+    rights: call.principal,
     valueSets: [[]],
     encoding: { format: 'json', rows: 'objects', integers: 'numbers' },
     limits: { rows: 0, bytes: 0, skip: 0 },

@@ -1,10 +1,12 @@
 /** The catalogue of this node: loaded from the database and reloaded when any node of the cluster changes it. */
 import type { Bus } from '../../events/bus.ts'
 import { type AttributeSource, attributeViews, NO_ATTRIBUTES } from '../catalogue/attributes.ts'
-import { readDefinition } from '../catalogue/definition.ts'
+import { type CatalogueChange, readDefinition } from '../catalogue/definition.ts'
+import { NO_LICENCES, type TableLicences } from '../catalogue/licences.ts'
 import { concernsRetention } from '../catalogue/retention.ts'
 import { CatalogueSnapshot } from '../catalogue/snapshot.ts'
 import type { ChangeRequest, ChangeStep, Engine, WriteReply } from '../engines/engine.ts'
+import { refuse } from '../errors.ts'
 
 export interface NodeCatalogueOptions {
   readonly engine: Engine
@@ -15,6 +17,7 @@ export interface NodeCatalogueOptions {
   readonly settle?: (() => Promise<void>) | undefined
   /** Throws while nodes of an earlier version run. */
   readonly requireUpgraded?: (() => Promise<void>) | undefined
+  readonly licences?: Pick<TableLicences, 'covers'> | undefined
 }
 
 export class NodeCatalogue {
@@ -23,6 +26,7 @@ export class NodeCatalogue {
   readonly #attributes: AttributeSource
   readonly #settle: () => Promise<void>
   readonly #requireUpgraded: () => Promise<void>
+  readonly #licences: Pick<TableLicences, 'covers'>
   /** Immutable. Each load replaces it. */
   snapshot = new CatalogueSnapshot([])
   #loading: Promise<void> | undefined
@@ -37,7 +41,9 @@ export class NodeCatalogue {
     attributes = NO_ATTRIBUTES,
     settle,
     requireUpgraded,
+    licences = NO_LICENCES,
   }: NodeCatalogueOptions) {
+    this.#licences = licences
     this.#engine = engine
     this.#attributes = attributes
     this.#bus = bus
@@ -79,6 +85,7 @@ export class NodeCatalogue {
     changes: readonly ChangeStep[],
     options: Pick<ChangeRequest, 'owner' | 'running' | 'response'> = {},
   ): Promise<WriteReply | undefined> {
+    for (const { change } of changes) refuseCoveringColumn(change, this.#licences)
     if (changes.some(({ change }) => concernsRetention(change))) await this.#requireUpgraded()
     const reply = await this.#engine.change({ changes, ...options })
     await this.refresh()
@@ -101,4 +108,16 @@ export class NodeCatalogue {
       for (const listener of this.#listeners) listener()
     } while (this.#isStale)
   }
+}
+
+/** The column that says which product covers a row stays what it is. */
+function refuseCoveringColumn(change: CatalogueChange, licences: Pick<TableLicences, 'covers'>): void {
+  if (change.kind !== 'alter') return
+  const { step, name } = change
+  if (step.kind !== 'drop-column' && step.kind !== 'rename-column') return
+  const { column, products } = licences.covers(name.toLowerCase()) ?? {}
+  if (column?.toLowerCase() !== step.column.toLowerCase()) return
+  throw refuse('Data.InUse', `Products cover the rows of ${name} by the column ${step.column}`, {
+    members: { Products: [...(products ?? [])].sort() },
+  })
 }

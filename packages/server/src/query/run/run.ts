@@ -4,13 +4,16 @@
  */
 import { type Principal, Refusal } from 'gatehouse-protocol'
 import type { OpenSpan } from '../../telemetry/trace.ts'
+import type { HeldTables } from '../catalogue/licences.ts'
 import { type CatalogueSnapshot, viewFor } from '../catalogue/snapshot.ts'
 import { whenPlanned } from '../plan/long-plans.ts'
+import { isPlannedFor } from '../plan/plan-caches.ts'
 import type { BuiltStatement, Planned, Planner } from '../plan/planner.ts'
 import { asUnavailable } from '../unavailable.ts'
 import {
   callOwner,
   type ExecutionEnv,
+  listParts,
   type QueryCall,
   type QueryResult,
   readSmall,
@@ -18,6 +21,7 @@ import {
   withAttributes,
 } from './call.ts'
 import { execute } from './execution.ts'
+import { CallerRights, holdTables, isPlannedWith, requireLicences } from './licensed.ts'
 import { type Observe, OTEL_SYSTEMS } from './observe.ts'
 import type { RunningQueries, RunningQuery } from './running.ts'
 
@@ -66,6 +70,7 @@ export function run<Parts extends CallParts>(
     env.running.check(call.principal, call.requestId)
     const ready = prepare(call, env)
     const small = ready instanceof Promise ? undefined : readSmall(ready.query, env)
+    if (small !== undefined && !(ready instanceof Promise)) run.held = ready.query.held
     if (ready instanceof Promise || small === undefined) return runLater(run, ready, env)
     return { parts: ready.parts, result: { kind: 'whole', read: small }, run }
   } catch (error) {
@@ -80,36 +85,54 @@ interface Ready<Parts> {
   readonly query: QueryCall
 }
 
-/** Plans with the rights of the caller; then step-up for every part, and the attributes of the caller. */
+/** Plans with the rights of the caller; then step-up for every part, licences, and the attributes of the caller. */
 function prepare<Parts extends CallParts>(
   call: StatementCall<Parts>,
   env: RunEnv,
 ): Ready<Parts> | Promise<Ready<Parts>> {
   const { principal, requestId, address, encoding, plan } = call
-  const planning = new Planning(principal, env)
+  const planning = new Planning(call, env)
+  const { rights } = planning
   const makeReady = (parts: Parts): Ready<Parts> | Promise<Ready<Parts>> => {
-    const asked = { principal, requestId, address, encoding, ...parts }
+    const asked = { principal, requestId, address, encoding, rights, ...parts }
     requireStepUp(asked, env)
-    const query = withAttributes(asked, env)
+    const plans = listParts(asked).map(({ planned }) => planned)
+    const held = env.licences.version === 0 ? undefined : holdTables(rights.caller, plans, env)
+    if (held instanceof Promise) return held.then((held) => withLicences(parts, asked, held))
+    return withLicences(parts, asked, held)
+  }
+  const withLicences = (parts: Parts, asked: QueryCall, held: HeldTables | undefined) => {
+    if (held !== undefined) {
+      const plans = listParts(asked).map(({ planned }) => planned)
+      if (!isPlannedWith(plans, held, env)) {
+        rights.hold(held)
+        const again = whenPlanned(() => plan(planning))
+        return again instanceof Promise ? again.then(makeReady) : makeReady(again)
+      }
+      requireLicences(plans, held, env)
+    }
+    const query = withAttributes(held === undefined ? asked : { ...asked, held }, env)
     return query instanceof Promise ? query.then((query) => ({ parts, query })) : { parts, query }
   }
   const parts = whenPlanned(() => plan(planning))
   return parts instanceof Promise ? parts.then(makeReady) : makeReady(parts)
 }
 
+type PlanningEnv = Pick<ExecutionEnv, 'planner' | 'catalogue' | 'licences' | 'way'>
+
 /** What a call plans its statements with: the rights of its caller, and the tables of this moment. */
 export class Planning {
-  readonly #principal: Principal
-  readonly #env: Pick<ExecutionEnv, 'planner' | 'catalogue'>
+  readonly rights: CallerRights
+  readonly #env: PlanningEnv
 
-  constructor(principal: Principal, env: Pick<ExecutionEnv, 'planner' | 'catalogue'>) {
-    this.#principal = principal
+  constructor({ principal, address }: Pick<StatementCall, 'principal' | 'address'>, env: PlanningEnv) {
+    this.rights = new CallerRights({ principal, address, way: env.way }, env.licences)
     this.#env = env
   }
 
-  /** The tables that the caller can see. */
+  /** The tables that the caller can see: their definitions, not their rows. */
   get view(): ReturnType<typeof viewFor> {
-    return viewFor(this.snapshot, this.#principal.scopes)
+    return viewFor(this.snapshot, this.rights.scopes)
   }
 
   get snapshot(): CatalogueSnapshot {
@@ -122,16 +145,26 @@ export class Planning {
 
   /** `text` is empty for a built statement. Throws a PlanPending while the plan of a long statement is being made. */
   plan(text: string, built?: BuiltStatement): Planned {
-    return this.#env.planner.planInTurns(callOwner(this.#principal), this.#principal, this.snapshot, text, built)
+    const { caller } = this.rights
+    return this.#env.planner.planInTurns(callOwner(caller.principal), this.rights, this.snapshot, text, built)
   }
 
-  /** Also a long statement. */
+  /** Also a long statement. Throws a PlanPending while it is not known what the caller has of covered tables. */
   planAtOnce(text: string, built?: BuiltStatement): Planned {
-    return this.#env.planner.plan(this.#principal, this.snapshot, text, built)
+    return this.#env.planner.plan(this.rights, this.snapshot, text, built)
+  }
+
+  /** Whether a plan that was made before is what it would be now. Throws a PlanPending as `planAtOnce` does. */
+  isCurrent({ snapshot, scopes, licensed, licencesVersion }: Planned): boolean {
+    if (snapshot !== this.snapshot || scopes !== this.rights.scopes) return false
+    return licencesVersion === this.#env.licences.version && isPlannedFor({ scopes, licensed }, this.rights)
   }
 }
 
-/** What the caller may run, for statements that are written later, and for rows that are asked for in parts: refuses everything else. */
+/**
+ * What the caller may run, for statements that are written later, and for rows that are asked for in parts: refuses everything else. Its
+ * plan shows nothing of licensed tables: licences are asked for when it runs.
+ */
 export function permit<Parts extends CallParts>(
   {
     plan,
@@ -141,7 +174,9 @@ export function permit<Parts extends CallParts>(
   },
   env: RunEnv,
 ): Parts {
-  const parts = plan(new Planning(call.principal, env))
+  const planning = new Planning(call, env)
+  planning.rights.renounce()
+  const parts = plan(planning)
   requireStepUp({ ...call, ...parts }, env)
   return parts
 }
@@ -155,6 +190,9 @@ async function runLater<Parts extends CallParts>(
   try {
     const running = run.begin()
     const { parts, query } = pending instanceof Promise ? await pending : pending
+    running.tables = query.planned.bound.tables
+    run.held = query.held
+    run.watch()
     if (pending instanceof Promise) running.signal.throwIfAborted()
     const result = await execute({ ...query, running }, env)
     // Nothing runs any more, and what is written cannot be stopped.
@@ -188,8 +226,11 @@ export class Run {
   readonly #work: Work
   readonly #env: Pick<RunEnv, 'engine' | 'running' | 'observe'>
   readonly #started = performance.now()
+  /** Of tables that products cover. */
+  held: HeldTables | undefined
   #running: RunningQuery | undefined
   #onEnd: (() => void) | undefined
+  #unwatch: (() => void) | undefined
   #isObserved = false
 
   constructor(work: Work, env: Pick<RunEnv, 'engine' | 'running' | 'observe'>) {
@@ -214,6 +255,11 @@ export class Run {
     this.#running = running
     this.#onEnd = onBegin?.(running)
     return running
+  }
+
+  /** It is stopped when its licences end. */
+  watch(): void {
+    this.#unwatch = this.held?.onLowered((reason) => this.#running?.stop(reason))
   }
 
   succeed(rows: number): void {
@@ -244,6 +290,8 @@ export class Run {
   end(): void {
     this.#onEnd?.()
     this.#onEnd = undefined
+    this.#unwatch?.()
+    this.#unwatch = undefined
     this.#running?.end()
     this.#running = undefined
   }

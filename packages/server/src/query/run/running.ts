@@ -1,6 +1,6 @@
 /** The registry of running queries: how many each caller may have, how to stop one. */
 
-import type { Clock, Principal } from 'gatehouse-protocol'
+import type { Clock, Principal, Refusal } from 'gatehouse-protocol'
 import type { Stoppable } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 import { callOwner } from './call.ts'
@@ -26,6 +26,8 @@ export interface QueryInfo {
 
 export interface RunningQuery extends Stoppable {
   readonly requestId: string
+  /** Those that it reads. */
+  tables: readonly { readonly name: string }[]
   /** Created on first use, together with the timer of the time limit. */
   readonly signal: AbortSignal
   /** Aborts for another reason than the time limit, such as a closed connection. */
@@ -94,6 +96,13 @@ export class RunningQueries {
     return found.length > 0
   }
 
+  /** Stops those that read any of the tables, which are named in lower case. */
+  stopReading(tables: ReadonlySet<string>, reason: Refusal): void {
+    for (const queries of this.#byUser.values())
+      for (const entry of queries.values())
+        if (entry.tables.some(({ name }) => tables.has(name.toLowerCase()))) entry.stop(reason)
+  }
+
   stopAll(): void {
     for (const queries of this.#byUser.values()) {
       for (const entry of queries.values()) {
@@ -105,6 +114,7 @@ export class RunningQueries {
 
 class Entry implements RunningQuery {
   readonly info: QueryInfo
+  tables: RunningQuery['tables'] = []
   readonly #limits: RunningLimits
   #forget: () => void
   #controller: AbortController | undefined

@@ -161,10 +161,19 @@ export class Execution {
   /** The client has not asked for the rest yet: it ends when it is stopped, as by an operator or its time limit, or when others wait. */
   suspend(): void {
     const { running } = this.#run
-    if (running === undefined) return
-    this.#env.cancellation.suspend(running)
-    if (this.#rows.isDone) this.#close()
-    else this.#watchSuspended(running.signal)
+    if (running !== undefined) {
+      this.#env.cancellation.suspend(running)
+      if (this.#rows.isDone) this.#close()
+      else this.#watchSuspended(running.signal)
+    }
+    if (running === undefined || this.#rows.isDone) this.#watchLicences()
+  }
+
+  /** The rest of its rows is in memory, and is not sent when its licences have ended. */
+  #watchLicences(): void {
+    this.#endSuspension = this.#run.held?.onLowered((reason) => {
+      this.#stopped = reason
+    })
   }
 
   #watchSuspended(signal: AbortSignal): void {

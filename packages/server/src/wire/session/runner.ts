@@ -1,5 +1,4 @@
 /** Runs the statements of a session: the only file here that has the query service run anything, as HTTP does. */
-import type { Principal } from 'gatehouse-protocol'
 import { limitedCaller } from '../../http/limits/rate-limits.ts'
 import { type BulkRun, checkBulk, runBulk } from '../../query/codecs.ts'
 import {
@@ -82,7 +81,7 @@ export class Runner {
 
   /** The rights of the caller and the tables of this moment. */
   get planning(): Planning {
-    return new Planning(this.#caller.principal, this.#env)
+    return new Planning(this.#caller, this.#env)
   }
 
   /** Acts again once the plan of a long statement is made. */
@@ -97,8 +96,7 @@ export class Runner {
   execute(portal: BoundPortal, shown: string): Execution | Promise<Execution> {
     const { encoding, statement, lengths } = portal
     const work = this.#work(shown)
-    const plan = (planning: Planning) =>
-      this.#parts(portal, work.principal, planning, () => statement.plan(planning, lengths))
+    const plan = (planning: Planning) => this.#parts(portal, planning, () => statement.plan(planning, lengths))
     const ran = run({ ...work, ...this.#call(encoding), plan }, this.#env)
     return ran instanceof Promise
       ? ran.then(async ({ run, result }) => this.#open(run, work, () => streamRows(result, encoding), result))
@@ -134,8 +132,7 @@ export class Runner {
   permit(portal: BoundPortal): Planned {
     const { encoding, statement, lengths } = portal
     const { principal } = this.#caller
-    const plan = (planning: Planning) =>
-      this.#parts(portal, principal, planning, () => statement.planAtOnce(planning, lengths))
+    const plan = (planning: Planning) => this.#parts(portal, planning, () => statement.planAtOnce(planning, lengths))
     return permit({ ...this.#call(encoding), principal, requestId: this.requestId, plan }, this.#env).planned
   }
 
@@ -206,9 +203,8 @@ export class Runner {
   }
 
   /** Between Bind and Execute, rights and tables can change. */
-  #parts({ planned, values }: BoundPortal, { scopes }: Principal, planning: Planning, plan: () => Planned) {
-    const isCurrent = planned.snapshot === planning.snapshot && planned.scopes === scopes
-    const current = isCurrent ? planned : plan()
+  #parts({ planned, values }: BoundPortal, planning: Planning, plan: () => Planned) {
+    const current = planning.isCurrent(planned) ? planned : plan()
     return { planned: current, valueSets: [values], limits: this.#limits }
   }
 

@@ -143,6 +143,8 @@ export class DeferredInserts {
 
 /** An INSERT with one row of parameters: many rows share its plan, which would take far more memory than they do. */
 export function rowStatement(text: string, { planning }: Runner): IqlStatement {
+  // It is planned again when it runs, with what the caller has then.
+  planning.rights.renounce()
   return new IqlStatement(text, { text: '', offset: 0 }, [], planning)
 }
 

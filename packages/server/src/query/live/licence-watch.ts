@@ -1,0 +1,64 @@
+/** What the callers of live statements have of covered tables: while a statement reads these, their places are held. */
+import type { Principal, Refusal } from 'gatehouse-protocol'
+import type { FollowedTables, TableAccess, TableLicences, TableRights } from '../catalogue/licences.ts'
+import { PlanPending } from '../plan/long-plans.ts'
+
+export interface LicensedReader {
+  readonly principal: Principal
+  readonly request: { readonly address: string }
+}
+
+export interface LicenceWatchOptions<Reader> {
+  readonly licences: TableLicences
+  /** Called when a reader may see more, or less, than before. */
+  readonly onChanged: (reader: Reader) => void
+}
+
+export class LicenceWatch<Reader extends LicensedReader> {
+  readonly #options: LicenceWatchOptions<Reader>
+  readonly #followed = new Map<Reader, FollowedTables>()
+
+  constructor(options: LicenceWatchOptions<Reader>) {
+    this.#options = options
+  }
+
+  /** To plan with. Undefined where no product covers a table. */
+  rights(reader: Reader): TableRights | undefined {
+    if (this.#options.licences.version === 0) return undefined
+    return { find: (table) => this.#find(reader, table) }
+  }
+
+  /** Why there is no access to one of the tables, where there is none at all. */
+  refusalFor(reader: Reader, tables: readonly string[]): Refusal | undefined {
+    const followed = this.#followed.get(reader)
+    for (const table of tables) {
+      const refusal = followed?.refusalFor(table)
+      if (refusal !== undefined) return refusal
+    }
+    return undefined
+  }
+
+  setPrincipal(reader: Reader, principal: Principal): void {
+    this.#followed.get(reader)?.setPrincipal(principal)
+  }
+
+  forget(reader: Reader): void {
+    this.#followed.get(reader)?.close()
+    this.#followed.delete(reader)
+  }
+
+  #find(reader: Reader, table: string): TableAccess | undefined {
+    const { licences, onChanged } = this.#options
+    if (licences.covers(table) === undefined) return undefined
+    let followed = this.#followed.get(reader)
+    if (followed === undefined) {
+      const { principal, request } = reader
+      const caller = { principal, address: request.address, way: 'live' } as const
+      followed = licences.follow(caller, () => onChanged(reader))
+      this.#followed.set(reader, followed)
+    }
+    const access = followed.find(table)
+    if (access instanceof Promise) throw new PlanPending(access)
+    return access
+  }
+}

@@ -1,0 +1,206 @@
+/** The licences of a call: its statements are planned with what the caller has of covered tables, and run while it has that. */
+import type { Bound, BoundStatement, TableView } from 'gatehouse-iql'
+import type { Refusal } from 'gatehouse-protocol'
+import {
+  type AccessPart,
+  findAccess,
+  type HeldTables,
+  isRealtime,
+  type LicensedCaller,
+  licenceRefusal,
+  type TableAccess,
+  type TableLicences,
+  type TableRights,
+} from '../catalogue/licences.ts'
+import { PlanPending, whenPlanned } from '../plan/long-plans.ts'
+import type { PlanRights } from '../plan/plan-caches.ts'
+import type { Planned } from '../plan/planner.ts'
+
+export interface LicensedEnv {
+  readonly licences: TableLicences
+  /** How tables are used here. */
+  readonly way: LicensedCaller['way']
+}
+
+/** The rights of a caller, to plan with. */
+export class CallerRights implements PlanRights {
+  readonly caller: LicensedCaller
+  readonly scopes: ReadonlySet<string>
+  readonly #licences: TableLicences
+  #held: HeldTables | undefined
+  #isRenounced = false
+
+  constructor(caller: LicensedCaller, licences: TableLicences) {
+    this.caller = caller
+    this.scopes = caller.principal.scopes
+    this.#licences = licences
+  }
+
+  get tables(): TableRights | undefined {
+    return this.#isRenounced ? undefined : this
+  }
+
+  /** Throws a PlanPending while it is not known. */
+  find(table: string): TableAccess | undefined {
+    const access = this.#held?.find(table) ?? this.#licences.find(this.caller, table)
+    if (access instanceof Promise) throw new PlanPending(access)
+    return access
+  }
+
+  /** From now on what is held counts, where it was not as expected. */
+  hold(held: HeldTables): void {
+    this.#held = held
+  }
+
+  /** From now on it has nothing of covered tables. */
+  renounce(): void {
+    this.#isRenounced = true
+  }
+}
+
+/** Takes the places for the tables of the plans. Undefined: no product covers any of them. */
+export function holdTables(
+  caller: LicensedCaller,
+  plans: readonly Planned[],
+  { licences }: Pick<LicensedEnv, 'licences'>,
+): HeldTables | Promise<HeldTables> | undefined {
+  const tables = new Set<string>()
+  for (const { bound } of plans) for (const name of coveredNames(tablesIn(bound), licences)) tables.add(name)
+  return tables.size === 0 ? undefined : licences.hold(caller, [...tables])
+}
+
+/** Whether the plans were made with what is held, and so show what the caller may see. */
+export function isPlannedWith(
+  plans: readonly Planned[],
+  held: HeldTables,
+  { licences }: Pick<LicensedEnv, 'licences'>,
+): boolean {
+  return plans.every(({ bound }) => {
+    if (!usesRows(bound.statement)) return true
+    return bound.tables.every((table) => {
+      const name = table.name.toLowerCase()
+      return table.isSystem || licences.covers(name) === undefined || findAccess(table) === held.find(name)
+    })
+  })
+}
+
+/** Plans with what the caller has of covered tables, and takes the places for these. */
+export async function planLicensed<Plan>(
+  caller: LicensedCaller,
+  env: LicensedEnv,
+  plan: (rights: CallerRights) => Plan,
+  listPlans: (plan: Plan) => readonly Planned[],
+): Promise<{ readonly plan: Plan; readonly held: HeldTables | undefined }> {
+  const rights = new CallerRights(caller, env.licences)
+  for (;;) {
+    const made = await whenPlanned(() => plan(rights))
+    const plans = listPlans(made)
+    const held = env.licences.version === 0 ? undefined : await holdTables(caller, plans, env)
+    if (held === undefined || isPlannedWith(plans, held, env)) {
+      if (held !== undefined) requireLicences(plans, held, env)
+      return { plan: made, held }
+    }
+    rights.hold(held)
+  }
+}
+
+/** Refuses what the licences of the caller do not allow, step-up and scopes being met. */
+export function requireLicences(plans: readonly Planned[], held: HeldTables, env: Pick<LicensedEnv, 'licences'>): void {
+  if (held.refusal !== undefined) throw held.refusal
+  for (const planned of plans) requireFor(planned, held, env)
+}
+
+function requireFor({ bound }: Planned, held: HeldTables, { licences }: Pick<LicensedEnv, 'licences'>): void {
+  const { statement, tables } = bound
+  const find = (table: TableView) => (table.isSystem ? undefined : held.find(table.name.toLowerCase()))
+  const used = tables.flatMap((table) => find(table) ?? [])
+  switch (statement.kind) {
+    case 'insert':
+    case 'update':
+    case 'delete': {
+      const target = find(statement.table)
+      if (target !== undefined && !target.parts.some(isRealtime)) throw needsRealtime(target)
+      refuseCoveringColumn(statement, target)
+      refuseTarget(statement.table.name, used, licences)
+      break
+    }
+    case 'create-table':
+      refuseTarget(statement.name, used, licences)
+      break
+    // A refused definition would tell of rows.
+    case 'add-check':
+    case 'create-index': {
+      const target = find(statement.table)
+      const isAll = target?.parts.every((part) => isRealtime(part) || part.products.length === 0) ?? true
+      if (target !== undefined && !isAll) throw needsRealtime(target)
+      break
+    }
+    default:
+      break
+  }
+}
+
+/** Rows of a product are only copied to where it is needed too. */
+function refuseTarget(name: string, read: readonly TableAccess[], licences: TableLicences): void {
+  const products = new Set(
+    read.flatMap(({ parts }) => parts.flatMap((part) => (part.isFree ? [] : (part.product ?? [])))),
+  )
+  const missing = [...products.difference(licences.covers(name.toLowerCase())?.products ?? new Set())].sort()
+  if (missing.length === 0) return
+  const text = `Rows of ${missing.join(', ')} cannot be written to ${name}, which it does not cover`
+  throw licenceRefusal('Licence.Target', text, { Products: missing })
+}
+
+/** Rows do not go from one product to another. */
+function refuseCoveringColumn(statement: BoundStatement, target: TableAccess | undefined): void {
+  const column = target?.column?.toLowerCase()
+  if (column === undefined || statement.kind === 'delete') return
+  const set =
+    statement.kind === 'update'
+      ? statement.set
+      : statement.kind === 'insert' && statement.onConflict?.kind === 'update'
+        ? statement.onConflict.set
+        : []
+  const found = set.find((assignment) => assignment.column.name.toLowerCase() === column)
+  if (found !== undefined)
+    throw licenceRefusal('Licence.Column', `${found.column.name} says which product covers a row: it is not updated`)
+}
+
+function needsRealtime({ parts }: TableAccess): Refusal {
+  const products = [...new Set(parts.flatMap((part: AccessPart) => part.products))].sort()
+  const text = `Real-time access to ${products.join(', ')} is needed to write to the table`
+  return licenceRefusal('Licence.Needed', text, { Products: products, Reason: 'none' })
+}
+
+/** Those whose rows it reads or writes, or says something of. */
+function tablesIn({ statement, tables }: Bound): readonly TableView[] {
+  if (!usesRows(statement)) return []
+  return statement.kind === 'add-check' || statement.kind === 'create-index' ? [statement.table] : tables
+}
+
+/** Names in lower case. */
+function coveredNames(tables: readonly TableView[], licences: TableLicences): readonly string[] {
+  return tables.flatMap(({ isSystem, name }) => {
+    const key = name.toLowerCase()
+    return !isSystem && licences.covers(key) !== undefined ? [key] : []
+  })
+}
+
+function usesRows(statement: BoundStatement): boolean {
+  switch (statement.kind) {
+    case 'query':
+    case 'insert':
+    case 'update':
+    case 'delete':
+    case 'add-check':
+      return true
+    case 'explain':
+      return statement.analyzed !== undefined
+    case 'create-table':
+      return statement.query !== undefined && !statement.exists
+    case 'create-index':
+      return statement.unique && !statement.exists
+    default:
+      return false
+  }
+}

@@ -1,0 +1,290 @@
+/** Tables that products cover: nobody reads them without a licence, by no way, whole or by the values of a column. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { ALICE, signIn } from '../../support/demo-user.ts'
+import { onEveryEngine } from '../../support/engines.ts'
+import { bind, execute, parse, SYNC, texts } from '../../support/wire-session.ts'
+import { startLicenceServer } from '../licence-server.ts'
+import { fill, insert, keys, PRODUCTS, type TablePlace, tablePlace } from './table-licences.ts'
+
+onEveryEngine('covered tables', (at) => {
+  let place: TablePlace
+  before(async () => {
+    place = tablePlace(
+      await startLicenceServer(at(), PRODUCTS, { flags: { '--wire-port': '0', '--wire-writes': 'true' } }),
+    )
+    await fill(place)
+  })
+  after(() => place.server.stop())
+
+  test('a statement has the rows that are licensed, however it reads them', async () => {
+    for (const [statement, expected] of [
+      ['SELECT id FROM ticks ORDER BY id', [[1], [2]]],
+      ['SELECT count(*) AS n, max(price) AS top FROM ticks', [[2, 2]]],
+      ['SELECT id FROM TICKS WHERE id = 3', []],
+      ['SELECT f.id FROM free f JOIN ticks t ON t.id = f.id + 2', []],
+      ['SELECT f.id, t.id AS t FROM free f LEFT JOIN ticks t ON t.id = 3', [[1, null]]],
+      ['SELECT (SELECT max(price) FROM ticks) AS top FROM free', [[2]]],
+      ['SELECT id FROM free WHERE EXISTS (SELECT 1 FROM ticks WHERE price = 3)', []],
+      ['WITH t AS (SELECT * FROM ticks) SELECT max(price) AS top FROM t', [[2]]],
+      ['SELECT id FROM all_ticks ORDER BY price DESC', [[2], [1]]],
+      [
+        'SELECT venue, count(*) AS n FROM ticks GROUP BY venue ORDER BY venue',
+        [
+          ['ARCX', 1],
+          ['XNYS', 1],
+        ],
+      ],
+      ['SELECT venue FROM ticks LATEST ON price PARTITION BY venue ORDER BY venue', [['ARCX'], ['XNYS']]],
+      ['SELECT id FROM free UNION ALL SELECT id FROM ticks ORDER BY id', [[1], [1], [2]]],
+      // Nothing is evaluated on a row that is not there.
+      ['SELECT id FROM ticks WHERE 1 / (price - 3) <= 1 ORDER BY id', [[1], [2]]],
+    ] as const)
+      assert.deepEqual(await place.rows(statement), expected, statement)
+    const select = await place.server.send('POST', '/Query/ticks/Select?rows=arrays', { body: [] })
+    assert.deepEqual(
+      select.body.Rows.map(([id]: [number]) => id),
+      [1, 2],
+    )
+    const csv = await place.query('SELECT id FROM ticks ORDER BY id', undefined, { accept: 'text/csv' })
+    assert.equal(csv.body, 'id\r\n1\r\n2\r\n')
+  })
+
+  test('without any licence it is refused, not empty; its definition stays visible', async () => {
+    const { server } = place
+    assert.deepEqual(await place.refusal('SELECT 1 AS one FROM ticks', server.robot), [
+      ...[403, 'Licence.Needed', ['LSE', 'NYSE'], 'none'],
+    ])
+    for (const statement of [
+      'SELECT count(*) AS n FROM secrets',
+      'SELECT id FROM free WHERE id IN (SELECT price FROM secrets)',
+      'SELECT f.id FROM free f LEFT JOIN secrets s ON s.id = f.id',
+      'WITH s AS (SELECT * FROM secrets) SELECT 1 AS one FROM free',
+      'EXPLAIN ANALYZE SELECT * FROM secrets',
+      "INSERT INTO secrets (id, venue, price) VALUES (9, 'X', 1)",
+      "INSERT INTO secrets (id, venue, price) VALUES (1, 'X', 1)",
+      "INSERT INTO secrets (id, venue, price) VALUES (1, 'X', 1) ON CONFLICT DO NOTHING",
+      "INSERT INTO secrets (id, venue, price) VALUES (9, 'X', 1) RETURNING *",
+      'UPDATE secrets SET price = 1 WHERE price > 40',
+      'DELETE FROM secrets WHERE id = 1',
+      'INSERT INTO free SELECT * FROM secrets',
+      'UPDATE free SET price = (SELECT max(price) FROM secrets) WHERE id = 1',
+      'DELETE FROM free WHERE id IN (SELECT price FROM secrets)',
+    ]) {
+      assert.deepEqual(await place.refusal(statement), [403, 'Licence.Needed', ['WHOLE'], 'none'], statement)
+      const session = await place.wire()
+      assert.equal((await session.query(statement)).errors[0]?.C, '42501', statement)
+      session.close()
+    }
+    for (const statement of [
+      "CREATE TABLE copied READ SCOPE 'Platform/Market' AS SELECT * FROM secrets",
+      'CREATE UNIQUE INDEX guess ON secrets (price)',
+      'ALTER TABLE secrets ADD CONSTRAINT guess CHECK (price < 40)',
+      'ALTER TABLE secrets ADD CONSTRAINT guess CHECK (price < 50)',
+      'SELECT * FROM secrets',
+    ])
+      assert.deepEqual((await place.refusal(statement, server.admin)).slice(0, 2), [403, 'Licence.Needed'], statement)
+    const session = await place.wire()
+    assert.equal((await session.query('COPY secrets TO STDOUT')).errors[0]?.C, '42501')
+    assert.equal((await session.query('COPY (SELECT * FROM secrets) TO STDOUT')).errors[0]?.C, '42501')
+    session.close()
+    const ofTable = await server.send('POST', '/Query/secrets/Select', { body: [] })
+    assert.deepEqual([ofTable.status, ofTable.body.Code], [403, 'Licence.Needed'])
+    const bulk = await server.send('POST', '/Query/secrets/Insert', {
+      body: 'id,venue,price\n1,X,1\n',
+      headers: { 'content-type': 'text/csv' },
+    })
+    assert.deepEqual([bulk.status, bulk.body.Code], [403, 'Licence.Needed'])
+    const events = await place.live('SELECT * FROM secrets')
+    assert.equal(events.status, 403)
+    events.close()
+    assert.equal((await place.rows('DESCRIBE secrets')).length, 4)
+    assert.ok((await place.rows('SHOW TABLES')).some(([name]) => name === 'secrets'))
+    assert.ok((await place.rows('EXPLAIN SELECT * FROM secrets')).length > 0)
+  })
+
+  test('writing needs real-time access to what it touches, and rows do not leave their products', async () => {
+    const { server } = place
+    const write = (venue: string, id: number) =>
+      place.query(`INSERT INTO ticks (id, venue, price) VALUES (${id}, '${venue}', 1)`)
+    assert.deepEqual((await write('XLON', 50)).body.Code, 'IQL.RowFilter')
+    // Of a row that is nobody's any product of the table is enough.
+    assert.equal((await write('FREE', 51)).status, 200)
+    assert.equal((await write('XNYS', 52)).status, 200)
+    assert.deepEqual((await place.query('UPDATE ticks SET price = 9 WHERE id = 3')).body.RowsAffected, 0)
+    assert.deepEqual((await place.query('DELETE FROM ticks WHERE id IN (3, 51)')).body.RowsAffected, 0)
+    assert.deepEqual((await place.query('DELETE FROM ticks WHERE id = 52')).body.RowsAffected, 1)
+    assert.deepEqual(await place.refusal("UPDATE ticks SET venue = 'FREE' WHERE id = 1"), [409, 'Licence.Column'])
+    assert.deepEqual(
+      await place.refusal(
+        "INSERT INTO ticks (id, venue, price) VALUES (1, 'XNYS', 1) ON CONFLICT (id) DO UPDATE SET venue = 'FREE'",
+      ),
+      [409, 'Licence.Column'],
+    )
+    assert.deepEqual(await place.refusal('INSERT INTO free SELECT * FROM ticks'), [403, 'Licence.Target', ['NYSE']])
+    assert.deepEqual(await place.refusal('UPDATE free SET price = (SELECT max(price) FROM ticks) WHERE id = 1'), [
+      ...[403, 'Licence.Target', ['NYSE']],
+    ])
+    assert.equal((await place.query("INSERT INTO Copies SELECT * FROM ticks WHERE venue = 'XNYS'")).status, 200)
+    assert.deepEqual(await place.refusal('INSERT INTO Copies SELECT * FROM ticks', server.handler), [
+      ...[403, 'Licence.Target', ['LSE']],
+    ])
+    assert.deepEqual((await place.refusal('ALTER TABLE Copies DROP COLUMN venue', server.admin)).slice(0, 2), [
+      ...[409, 'Data.InUse'],
+    ])
+    assert.deepEqual(
+      (await place.refusal('ALTER TABLE ticks RENAME COLUMN venue TO market', server.admin))[1],
+      'Data.InUse',
+    )
+    // A row that another product covers is not replaced.
+    const replaced = await server.send('POST', '/Query/ticks/Insert?duplicates=replace', {
+      token: server.handler,
+      body: 'id,venue,price\n1,XNYS,1\n3,XNYS,7\n',
+      headers: { 'content-type': 'text/csv' },
+    })
+    assert.deepEqual([replaced.status, replaced.body.Code], [409, 'Data.UniqueViolation'])
+    assert.deepEqual(
+      await place.rows('SELECT venue, price FROM ticks WHERE id IN (1, 3) ORDER BY id', server.handler),
+      [
+        ...[
+          ['XNYS', 1],
+          ['XLON', 3],
+        ],
+      ],
+    )
+    await place.query('DELETE FROM Copies WHERE id = 1', server.handler)
+  })
+
+  test('a change holds for the next statement, and live queries and open portals follow within a second', async () => {
+    const live = await place.live('SELECT id FROM ticks ORDER BY id')
+    assert.deepEqual(keys(await live.next()), [[1], [2]])
+    const session = await place.wire()
+    await session.query('BEGIN')
+    const open = [parse('', 'SELECT id FROM ticks ORDER BY id'), bind('', '', []), execute('', 1), SYNC]
+    assert.deepEqual(texts(await session.send(...open)), [['1']])
+    await session.send(parse('mine', 'SELECT count(*) AS n FROM ticks'), SYNC)
+    await session.send(parse('all', 'SELECT id FROM ticks ORDER BY id'), bind('p', 'all', []), execute('p', 1), SYNC)
+
+    const given = await place.admin('POST', '/entitlements', {
+      ...{ product: 'LSE', user: 'alice', access: 'realtime', from: '2020-01-01' },
+    })
+    assert.equal(given.status, 201, JSON.stringify(given.body))
+    assert.deepEqual(await place.rows('SELECT count(*) AS n FROM ticks'), [[3]])
+    assert.deepEqual((await live.next()).data, { Kind: 'Reset', Reason: 'Rights' })
+    assert.deepEqual(keys(await live.next()), [[1], [2], [3]])
+
+    await place.patch('/products/NYSE', { enabled: false })
+    assert.deepEqual(await place.rows('SELECT count(*) AS n FROM ticks'), [[1]])
+    assert.deepEqual(texts(await session.send(bind('', 'mine', []), execute(''), SYNC)), [['1']])
+    assert.deepEqual((await live.next()).data, { Kind: 'Reset', Reason: 'Rights' })
+    assert.deepEqual(keys(await live.next()), [[3]])
+
+    await place.patch('/products/LSE', { enabled: false })
+    assert.deepEqual(await place.refusal('SELECT count(*) AS n FROM ticks'), [
+      ...[403, 'Licence.Needed', ['LSE', 'NYSE'], 'disabled'],
+    ])
+    const ends = await live.next()
+    assert.deepEqual([ends.event, ends.data.Code], ['end', 'Licence.Needed'])
+    const continued = await session.send(execute('p', 10), SYNC)
+    assert.equal(continued.errors[0]?.C, '42501')
+    assert.equal(continued.rows.length, 0)
+    session.close()
+    for (const product of ['NYSE', 'LSE']) await place.patch(`/products/${product}`, { enabled: true })
+    assert.deepEqual(await place.rows('SELECT count(*) AS n FROM ticks'), [[3]])
+    const taken = await place.admin('DELETE', `/entitlements/${encodeURIComponent(given.body.id)}`)
+    assert.equal(taken.status, 204, JSON.stringify(taken.body))
+    assert.deepEqual(await place.rows('SELECT count(*) AS n FROM ticks'), [[2]])
+  })
+
+  test('an export that is under way is broken off, never as if whole', async () => {
+    const values = Array.from({ length: 20_000 }, (_, index) => `${index + 1000},XNYS,${index},${'x'.repeat(200)}`)
+    const filled = await place.server.send('POST', '/Query/ticks/Insert', {
+      token: place.server.handler,
+      body: `id,venue,price,note\n${values.join('\n')}\n`,
+      headers: { 'content-type': 'text/csv' },
+    })
+    assert.equal(filled.status, 200, JSON.stringify(filled.body))
+    const reply = await fetch(`${place.server.url}/query?rows=arrays`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${place.server.alice}`,
+        accept: 'application/x-ndjson',
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({
+        Statement: 'SELECT t.id, t.note, u.note AS other FROM ticks t JOIN ticks u ON u.id > t.id',
+      }),
+    })
+    const reader = reply.body?.getReader()
+    assert.ok(reader)
+    await reader.read()
+    await place.patch('/products/NYSE', { enabled: false })
+    let text = ''
+    const decoder = new TextDecoder()
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) break
+      text = (text + decoder.decode(value)).slice(-10_000)
+    }
+    const last = JSON.parse(text.trimEnd().split('\n').at(-1) ?? '')
+    assert.equal(last.Error?.Code ?? last.Code, 'Licence.Needed', JSON.stringify(last).slice(0, 500))
+    await place.patch('/products/NYSE', { enabled: true })
+    await place.query('DELETE FROM ticks WHERE id >= 1000', place.server.handler)
+  })
+
+  test('what a product covers from now on is closed at once, and what is running ends', async () => {
+    await insert(place, 'free', 2, 'X', 2)
+    const live = await place.live('SELECT id FROM free ORDER BY id')
+    assert.deepEqual(keys(await live.next()), [[1], [2]])
+    const created = await place.admin('POST', '/products', { name: 'LATE', covers: [{ table: 'FREE' }] })
+    assert.equal(created.status, 201, JSON.stringify(created.body))
+    assert.deepEqual(await place.refusal('SELECT id FROM free'), [403, 'Licence.Needed', ['LATE'], 'none'])
+    const ends = await live.next()
+    assert.deepEqual([ends.event, ends.data.Code], ['end', 'Licence.Needed'])
+    const other = await place.admin('POST', '/products', {
+      ...{ name: 'OTHER', covers: [{ table: 'ticks', column: 'note', values: ['n'] }] },
+    })
+    assert.equal(other.status, 422)
+    assert.equal((await place.admin('DELETE', '/products/LATE')).status, 204)
+    assert.deepEqual(await place.rows('SELECT id FROM free ORDER BY id'), [[1], [2]])
+  })
+
+  test('a column that is not there, or may be NULL, opens nothing', async () => {
+    for (const column of ['note', 'missing']) {
+      const covers = [{ table: 'free', column, values: ['n'] }]
+      const body = { name: 'BAD', covers, default: 'realtime' }
+      assert.equal((await place.admin('POST', '/products', body)).status, 201)
+      assert.deepEqual(await place.rows('SELECT id FROM free'), [])
+      assert.equal((await place.admin('DELETE', '/products/BAD')).status, 204)
+    }
+  })
+
+  test('a use is in the audit log before its first row, and places are counted', async () => {
+    const opened = async () => {
+      const { body } = await place.admin('GET', '/audit?event=licence.opened&limit=100')
+      return body.items.map(({ target, details }: { target: string; details: { way: string; access: string } }) => [
+        ...[target, details.way, details.access],
+      ])
+    }
+    const tool = await place.wire(ALICE.password)
+    assert.deepEqual(texts(await tool.query('SELECT id FROM ticks ORDER BY id')), [['1'], ['2']])
+    tool.close()
+    const found = await opened()
+    assert.ok(found.some(([target, way]: string[]) => target === 'NYSE' && way === 'query'))
+    assert.ok(found.some(([target, way]: string[]) => target === 'NYSE' && way === 'wire'))
+    await place.patch('/products/WHOLE', { simultaneous: 1 })
+    const made = await place.admin('POST', '/entitlements', {
+      ...{ product: 'WHOLE', user: 'alice', access: 'realtime', from: '2020-01-01' },
+    })
+    assert.equal(made.status, 201)
+    assert.deepEqual(await place.rows('SELECT price FROM secrets'), [[41]])
+    assert.ok((await opened()).some(([target]: string[]) => target === 'WHOLE'))
+    const elsewhere = await signIn(place.server)
+    assert.deepEqual(await place.refusal('SELECT price FROM secrets', elsewhere.access_token), [
+      ...[403, 'Licence.Places', ['WHOLE']],
+    ])
+    assert.deepEqual(await place.rows('SELECT price FROM secrets'), [[41]])
+    await place.patch('/products/WHOLE', { simultaneous: null })
+    assert.deepEqual(await place.rows('SELECT price FROM secrets', elsewhere.access_token), [[41]])
+  })
+})
