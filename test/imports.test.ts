@@ -27,6 +27,7 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   query: [...DATA, 'http', 'schema', 'step-up', 'child-process'],
   feeds: [...DATA, 'http', 'step-up'],
   wire: [...DATA, 'http', 'step-up', 'child-process', 'query'],
+  alerts: [...BASE, 'store', 'http'],
   mail: [...BASE, 'store'],
   mcp: [...BASE, 'schema', 'store', 'http', 'query', 'feeds'],
   replication: [...BASE, 'store', 'child-process'],
@@ -41,7 +42,19 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   admin: [...DATA, 'schema', 'http', 'accounts', 'resources', 'declarative', 'config', 'licences'],
   server: [
     ...[...DATA, 'schema', 'http', 'accounts', 'identity', 'site', 'streaming', 'query', 'feeds', 'mail', 'scim'],
-    ...['licences', 'wire', 'mcp', 'console', 'declarative', 'admin', 'config', 'demo', 'step-up', 'replication'],
+    ...[
+      'alerts',
+      'licences',
+      'wire',
+      'mcp',
+      'console',
+      'declarative',
+      'admin',
+      'config',
+      'demo',
+      'step-up',
+      'replication',
+    ],
   ],
   supervisor: [...BASE, 'store', 'config', 'server'],
   move: ['store', 'query'],
@@ -132,6 +145,7 @@ test('every import is allowed for its folder', () => {
  * need.
  */
 const ENTRIES: Readonly<Record<string, readonly string[]>> = {
+  'server/src/alerts': ['alerts.ts'],
   'server/src/console': ['routes.ts'],
   'server/src/demo': ['market.ts'],
   'server/src/events': ['bus.ts', 'cluster.ts', 'open-bus.ts', 'revocation-list.ts', 'token-effect.ts'],
@@ -193,7 +207,6 @@ const INTERNAL: readonly string[] = [
   'http/access-log.ts',
   'http/limits/pipelined-requests.ts',
   'http/listener-close.ts',
-  'http/outgoing/public-address.ts',
   'http/pending-reply.ts',
   'http/router.ts',
   'store/audit/chain.ts',
@@ -234,6 +247,12 @@ const PORTS: Readonly<Record<string, readonly string[]>> = {
     'http/request/accept.ts',
     'http/request/cookies.ts',
     'http/route.ts',
+  ],
+  alerts: [
+    'http/outgoing/guarded-request.ts',
+    'store/alerts/channel-secrets.ts',
+    'store/alerts/channels.ts',
+    'store/keys/opaque.ts',
   ],
   mail: [
     'store/accounts/set-up-links.ts',

@@ -26,6 +26,7 @@ const NOTHING: CurrentState = {
   agreements: new Map(),
   products: new Map(),
   entitlements: new Map(),
+  channels: new Map(),
 }
 
 const ALICE: User = {
@@ -87,6 +88,7 @@ const EXISTING: CurrentState = {
   agreements: new Map(),
   products: new Map(),
   entitlements: new Map(),
+  channels: new Map(),
 }
 
 const SAME: Declaration = {

@@ -4,8 +4,8 @@ import http from 'node:http'
 import { type AddressInfo, createServer, isIPv6, type Server } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import type { Resolve } from '../../packages/server/src/http/outgoing/guarded-request.ts'
-import { isPublicAddress } from '../../packages/server/src/http/outgoing/public-address.ts'
 import { createBackchannel } from '../../packages/server/src/identity/browser/sign-out/backchannel.ts'
+import { isPublicAddress } from '../../packages/server/src/lib/public-address.ts'
 import { toClient } from '../../packages/server/src/store/clients/client-metadata.ts'
 
 test('RFC 6890: private, local and special-purpose addresses are not public', () => {

@@ -71,6 +71,8 @@ export type GateEvent =
   | { readonly kind: 'controllers-changed' }
   /** A feed was declared, changed or removed. */
   | { readonly kind: 'feeds-changed' }
+  /** A channel of alerts was declared, changed or removed. */
+  | { readonly kind: 'channels-changed' }
   /** Another provider was declared, changed or removed. */
   | { readonly kind: 'providers-changed' }
   /** Agents were allowed, changed or removed. */

@@ -181,6 +181,19 @@ export interface RetentionSetting {
   readonly hold?: boolean | undefined
 }
 
+/** What sends to channels of alerts. */
+export interface ChannelSender {
+  /** Sends a delivery of the type `test` at once. */
+  test(channel: string): Promise<ChannelTest>
+}
+
+export interface ChannelTest {
+  /** Undefined if it was taken: else what happened. */
+  readonly error: string | undefined
+  /** The status of the reply, if there was one. */
+  readonly status: number | undefined
+}
+
 /** E-mail, as far as an administrator has to do with it. */
 export interface MailAdministration {
   readonly port: MailPort

@@ -194,7 +194,7 @@ async function write<Item extends object>(
   const { before, secret, stores } = change
   if (before !== undefined)
     refuse(await definition.refusal?.(before, item, { stores, tables, resources: listResources() }))
-  const fault = definition.secret?.body && definition.secret.fault?.(secret !== undefined, item, before)
+  const fault = definition.secret?.body && definition.secret.fault?.(secret !== undefined, item, before, secret?.value)
   if (fault !== undefined) throw badBody([{ path: definition.secret?.member ?? '', text: fault }])
   await refuseTogether(definition, item, stores)
   refuse(await definition.conflict?.(item, stores))

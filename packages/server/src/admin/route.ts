@@ -12,6 +12,7 @@ import type { Stores } from '../store/stores.ts'
 import type { SigningKeyring } from './keyring.ts'
 import type {
   AgentActivity,
+  ChannelSender,
   ClusterActivity,
   ColumnSegments,
   FeedMessages,
@@ -92,13 +93,15 @@ export interface AdminEnv {
   readonly columns?: ColumnSegments | undefined
   /** Undefined where no query service runs. */
   readonly retention?: (() => Promise<RetentionRounds>) | undefined
+  /** Undefined on the command line. */
+  readonly channels?: (() => Promise<ChannelSender>) | undefined
   /** Undefined where no agents are served. */
   readonly agentActivity?: AgentActivity | undefined
   /** Undefined where no mail is set up. */
   readonly mail: MailAdministration | undefined
   /** Undefined where `backup_url` is not set. */
   readonly replication?: ReplicationAdministration | undefined
-  /** Seals the secrets of providers. */
+  /** Seals the secrets of providers and channels. */
   readonly providerKey: Buffer
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal

@@ -3,6 +3,7 @@ import { AGENTS } from '../resources/agents.ts'
 import { AGREEMENTS } from '../resources/agreements.ts'
 import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTES } from '../resources/attributes.ts'
+import { CHANNELS } from '../resources/channels.ts'
 import { CLIENTS } from '../resources/clients.ts'
 import { CONTROLLERS } from '../resources/controllers.ts'
 import { ENTITLEMENTS } from '../resources/entitlements.ts'
@@ -14,6 +15,7 @@ import { USERS } from '../resources/users.ts'
 import { activityRoutes } from './activity.ts'
 import { auditRoutes } from './audit.ts'
 import { backupRoutes } from './backups.ts'
+import { channelRoutes } from './channels.ts'
 import { CLIENT_SPECIALS, clientSecretRoutes } from './clients.ts'
 import { columnRoutes } from './columns.ts'
 import { declarationRoutes } from './declaration.ts'
@@ -65,6 +67,8 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...resourceRoutes(PRODUCTS),
   ...resourceRoutes(AGREEMENTS),
   ...resourceRoutes(ENTITLEMENTS),
+  ...resourceRoutes(CHANNELS),
+  ...channelRoutes,
   ...licenceRoutes,
   ...usageRoutes,
   ...columnRoutes,

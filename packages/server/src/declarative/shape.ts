@@ -5,6 +5,7 @@ import { AGENTS } from '../resources/agents.ts'
 import { AGREEMENTS } from '../resources/agreements.ts'
 import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTES } from '../resources/attributes.ts'
+import { CHANNELS } from '../resources/channels.ts'
 import { CLIENTS } from '../resources/clients.ts'
 import { CONTROLLERS } from '../resources/controllers.ts'
 import type { AnySection } from '../resources/define-resource.ts'
@@ -53,6 +54,7 @@ export const DECLARATION = {
     agreements: AGREEMENTS.list,
     products: PRODUCTS.list,
     entitlements: ENTITLEMENTS.list,
+    channels: CHANNELS.list,
     prune: flag('Remove what is not in this file, of each list that is.'),
   }),
 } as const

@@ -136,8 +136,8 @@ export interface SecretMember<Item, Declared> {
   textFault?(declared: Declared, text: string): string | undefined
   /** What is wrong in a file, whatever is stored. */
   declaredFaults?(declared: Declared): Fault[]
-  /** What is wrong with a secret for the item, or without one. */
-  fault?(isGiven: boolean, item: Item, before: Item | undefined): string | undefined
+  /** What is wrong with a secret for the item, or without one. A request has the `value`. */
+  fault?(isGiven: boolean, item: Item, before: Item | undefined, value?: string | undefined): string | undefined
   /** The secret that a file sets, unless it is the one that it has set before. */
   plan(declared: Declared, before: Item | undefined, digests: SecretDigests): NewSecret | undefined
   /** As it is stored. It takes long, so it is called before the transaction, in which others cannot write. */
@@ -170,7 +170,7 @@ export interface ChangeInside {
   readonly stores: Stores
   readonly revocations: RevocationsInside
   readonly publish: PublishInside
-  /** Seals the secrets of providers. */
+  /** Seals the secrets of providers and channels. */
   readonly providerKey: Buffer
 }
 
@@ -219,6 +219,7 @@ type ChangedEvent =
   | 'agents-changed'
   | 'apis-changed'
   | 'attributes-changed'
+  | 'channels-changed'
   | 'controllers-changed'
   | 'feeds-changed'
   | 'licences-changed'

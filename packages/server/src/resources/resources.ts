@@ -7,6 +7,7 @@ import { AGREEMENTS } from './agreements.ts'
 import { readPages } from './all-pages.ts'
 import { APIS } from './apis.ts'
 import { ATTRIBUTES } from './attributes.ts'
+import { CHANNELS } from './channels.ts'
 import { CLIENTS } from './clients.ts'
 import { CONTROLLERS } from './controllers.ts'
 import { type AnyResource, byKey, readKey } from './define-resource.ts'
@@ -30,6 +31,7 @@ export const RESOURCES = {
   agreements: AGREEMENTS,
   products: PRODUCTS,
   entitlements: ENTITLEMENTS,
+  channels: CHANNELS,
 } as const satisfies Readonly<Record<string, AnyResource>>
 
 /** All items in the database, by section and key. */

@@ -2,7 +2,13 @@
 
 import { VERSION } from 'gatehouse-protocol'
 import type { Accounts } from '../accounts/accounts.ts'
-import type { ClusterActivity, ColumnSegments, ReplicationAdministration, RetentionRounds } from '../admin/ports.ts'
+import type {
+  ChannelSender,
+  ClusterActivity,
+  ColumnSegments,
+  ReplicationAdministration,
+  RetentionRounds,
+} from '../admin/ports.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { ConsoleOptions } from '../console/routes.ts'
 import type { TableChecks } from '../declarative/tables-port.ts'
@@ -57,6 +63,7 @@ export interface RouteParts {
   readonly columns: ColumnSegments | undefined
   /** Undefined where no query service runs. */
   readonly retention: (() => Promise<RetentionRounds>) | undefined
+  readonly channels: () => Promise<ChannelSender>
   /** Undefined where nothing is replicated. */
   readonly replication: ReplicationAdministration | undefined
   /** Undefined where no mail is set up. */
@@ -331,6 +338,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     feeds: parts.feeds?.service,
     columns: parts.columns,
     retention: parts.retention,
+    channels: parts.channels,
     agentActivity: parts.mcp && agentActivity(parts.mcp),
     mail: parts.mail,
     replication: parts.replication,

@@ -12,6 +12,7 @@ import { createResourceMetadata } from '../http/protected-resource.ts'
 import { ClientAddresses } from '../http/request/request-head.ts'
 import { HeldBytes } from '../lib/held-bytes.ts'
 import type { Wire } from '../wire/wire.ts'
+import { openChannelSender } from './alerts.ts'
 import { type Base, type BaseOptions, openBase } from './base.ts'
 import { checkBreakGlass } from './break-glass.ts'
 import { limitConnections } from './connections.ts'
@@ -201,6 +202,7 @@ function answerRequests(
         : undefined,
       tables: query?.tables,
       columns: query?.columns,
+      channels: () => openChannelSender(resources, config),
       retention: query && (() => query.retention()),
       replication: administerReplication(config),
       query: query?.routes({

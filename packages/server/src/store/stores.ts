@@ -5,6 +5,7 @@ import { createRoles } from './accounts/roles.ts'
 import { createSetUpLinks } from './accounts/set-up-links.ts'
 import { createThrottles } from './accounts/throttles.ts'
 import { createUsers } from './accounts/users.ts'
+import { createChannels } from './alerts/channels.ts'
 import { createApis } from './apis/apis.ts'
 import { createAttributes } from './attributes/attributes.ts'
 import { createCodes } from './authorizations/codes.ts'
@@ -64,6 +65,7 @@ export function createStores(
     feeds: createFeeds(db, { clock, isUpgrading: async () => (await nodes.older()).length > 0 }),
     providers: createProviders(db, clock),
     licences: createLicences(db, clock),
+    channels: createChannels(db, clock),
     identities: createIdentities(db, clock),
     providerSignIns: createProviderSignIns(db, clock),
     apis: createApis(db, clock),

@@ -3,6 +3,7 @@ import { AGENTS } from '../../resources/agents.ts'
 import { AGREEMENTS } from '../../resources/agreements.ts'
 import { APIS } from '../../resources/apis.ts'
 import { ATTRIBUTES } from '../../resources/attributes.ts'
+import { CHANNELS } from '../../resources/channels.ts'
 import { CLIENTS } from '../../resources/clients.ts'
 import { CONTROLLERS } from '../../resources/controllers.ts'
 import { ENTITLEMENTS } from '../../resources/entitlements.ts'
@@ -16,6 +17,7 @@ import { list } from './actions.ts'
 import type { AdminCommand } from './admin-command.ts'
 import { AGENT_COMMANDS } from './agent-commands.ts'
 import { readApiScopes } from './api-scopes.ts'
+import { CHANNEL_COMMANDS, readChannelOptions } from './channel-commands.ts'
 import { CLIENT_COMMANDS, readClientOptions } from './client-options.ts'
 import { COLUMN_COMMANDS } from './column-commands.ts'
 import { CONFIG_COMMANDS } from './config-commands.ts'
@@ -60,6 +62,8 @@ export const ADMIN_COMMANDS: readonly Command[] = [
   ...resourceCommands(AGREEMENTS, readAgreementTexts),
   ...resourceCommands(ENTITLEMENTS, readEntitlementAttribute),
   ...LICENCE_COMMANDS,
+  ...resourceCommands(CHANNELS, readChannelOptions),
+  ...CHANNEL_COMMANDS,
   ...COLUMN_COMMANDS,
   ...RETENTION_COMMANDS,
   ...PLATFORM_COMMANDS,

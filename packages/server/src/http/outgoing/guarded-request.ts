@@ -2,8 +2,8 @@
 import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns'
 import type { IncomingHttpHeaders } from 'node:http'
 import { isIP, type LookupFunction } from 'node:net'
+import { isPublicAddress } from '../../lib/public-address.ts'
 import { nodeHttp, nodeHttps } from '../node-http.ts'
-import { isPublicAddress } from './public-address.ts'
 
 export interface GuardedRequest {
   readonly method?: 'GET' | 'POST'

@@ -92,6 +92,13 @@ export interface Schema extends MailTables, ScimTables, LicenceTables {
     name: string
     created_at: number
   }
+  /** Definitions of channels (alerts/channels.ts). */
+  channels: {
+    name: string
+    definition: string
+    created_at: number
+    updated_at: number
+  }
   /** Other OpenID providers (providers/providers.ts). */
   providers: {
     id: string

@@ -1,0 +1,43 @@
+/** What an alert tells: one notice, whatever channel it goes through. */
+
+export type NoticeType =
+  | 'alert.firing'
+  | 'alert.resolved'
+  | 'alert.event'
+  | 'alert.repeat'
+  | 'alert.error'
+  | 'alert.recovered'
+  | 'alert.test'
+
+export interface Notice {
+  readonly type: NoticeType
+  /** When it was made, as a text of ISO 8601. */
+  readonly timestamp: string
+  readonly data: NoticeData
+}
+
+export interface NoticeData {
+  /** The id of the alert; null in a test of a channel. */
+  readonly alert: string | null
+  readonly name: string
+  /** Counts the deliveries of the alert through the channel, without a gap; 0 in a test. */
+  readonly sequence: number
+  readonly title: string
+  readonly text: string
+  /** Where the alert is in the console; empty where there is none. */
+  readonly url: string
+  readonly instances: readonly NoticeInstance[]
+  /** How many more there are. */
+  readonly more: number
+  /** Set if some events may not have been seen. */
+  readonly missed?: boolean
+  /** How many notices were joined to this one, because too many waited. */
+  readonly joined?: number
+}
+
+export interface NoticeInstance {
+  readonly key: unknown
+  readonly state: string
+  readonly since: string
+  readonly row: unknown
+}
