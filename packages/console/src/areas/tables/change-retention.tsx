@@ -2,7 +2,18 @@
 import { useState } from 'preact/hooks'
 import { statement } from '../../../../client/src/index.ts'
 import { gate } from '../../gate.ts'
-import { Await, Notice, rowCount, Select, Switch, TextField, Time, useDelayed, useLoad } from '../../ui/index.ts'
+import {
+  explain,
+  Loading,
+  Notice,
+  rowCount,
+  Select,
+  Switch,
+  TextField,
+  Time,
+  useDelayed,
+  useLoad,
+} from '../../ui/index.ts'
 import { word } from '../../ui/word.ts'
 import { AlterDialog, type AlterProps } from './alter.tsx'
 import type { TableDetail } from './catalogue.ts'
@@ -75,10 +86,20 @@ function Losses({ text }: { readonly text: string }) {
     },
     [settled],
   )
+  // Never what another text would delete.
+  if (settled !== text || preview.loading) return <Loading />
+  if (preview.error !== undefined) return <Refused error={preview.error} />
+  return preview.data === undefined ? null : <Lost {...preview.data} />
+}
+
+/** Without the statement, which the user did not write. */
+function Refused({ error }: { readonly error: unknown }) {
+  const { message, hint } = explain(error)
   return (
-    <Await of={preview} title="This retention cannot be set">
-      {(found) => found !== undefined && preview.error === undefined && <Lost {...found} />}
-    </Await>
+    <Notice kind="warning">
+      <p>{message}</p>
+      {hint !== undefined && <p>{hint}</p>}
+    </Notice>
   )
 }
 

@@ -1,4 +1,5 @@
 /** How long the rows of a table are kept, what retention does now, and the hold that keeps all rows. */
+import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { read } from '../../admin/requests.ts'
 import { gate, may } from '../../gate.ts'
@@ -27,8 +28,7 @@ interface RetentionStatus {
 
 export function RetentionPart({ table, onDefined }: RetentionProps) {
   const [isOpen, setOpen] = useState(false)
-  const { retention, hold = false } = table
-  const isKept = (retention ?? null) !== null || hold
+  const { retention } = table
   const onDone = () => {
     setOpen(false)
     onDefined()
@@ -36,7 +36,7 @@ export function RetentionPart({ table, onDefined }: RetentionProps) {
   return (
     <Section
       title="Retention"
-      about="Rows that are too old are closed, then deleted. A hold keeps all rows, however old they are."
+      about="Rows that are too old are deleted. A hold keeps all of them."
       actions={
         table.rights.includes('alter') && (
           <>
@@ -48,16 +48,17 @@ export function RetentionPart({ table, onDefined }: RetentionProps) {
         )
       }
     >
-      <Facts
-        of={[
-          ['Rows are kept', retention ? <KeptFor key="time" {...retention} /> : word('for ever')],
-          [word('Held'), hold ? <Badge kind="warning">no row can be deleted</Badge> : word('no')],
-        ]}
-      />
-      {isKept && may('Platform/Admin') && <State {...{ table, onDefined }} />}
+      {retention && may('Platform/Admin') ? <State {...{ table, onDefined }} /> : <Facts of={listFacts(table)} />}
       {isOpen && <ChangeRetention table={table} onClose={() => setOpen(false)} onDone={onDone} />}
     </Section>
   )
+}
+
+function listFacts({ retention, hold }: Pick<TableDetail, 'retention' | 'hold'>): [string, ComponentChildren][] {
+  return [
+    ['Rows are kept', retention ? <KeptFor key="time" {...retention} /> : word('for ever')],
+    [word('Held'), hold ? <Badge kind="warning">no row can be deleted</Badge> : word('no')],
+  ]
 }
 
 function KeptFor({ time, on }: { readonly time: string; readonly on: string }) {
@@ -90,7 +91,7 @@ function HoldButton({ table: { name, hold = false }, onDefined }: RetentionProps
 }
 
 function State({ table, onDefined }: RetentionProps) {
-  const { name, retention, hold } = table
+  const { name, hold } = table
   const path = `/admin/retention/${encodeURIComponent(name)}`
   const status = useLoad((signal) => read<RetentionStatus>(path, signal), [table])
   return (
@@ -98,17 +99,16 @@ function State({ table, onDefined }: RetentionProps) {
       {({ horizon, cut, oldest, next, fault }) => (
         <>
           {fault !== null && <Notice kind="warning">It stands still. {fault}</Notice>}
-          {retention && (
-            <Facts
-              of={[
-                ['Oldest row', <Time key="oldest" at={oldest} />],
-                ['Closed before', <Time key="horizon" at={horizon} />],
-                ['Deleted before', <Time key="cut" at={cut} />],
-                [word('Next'), hold ? word('when it is released') : <Time key="next" at={next} />],
-              ]}
-            />
-          )}
-          {retention && hold !== true && <RunNow path={path} onDone={onDefined} />}
+          <Facts
+            of={[
+              ...listFacts(table),
+              ['Oldest row', <Time key="oldest" at={oldest} />],
+              ['Closed before', <Time key="horizon" at={horizon} />],
+              ['Deleted before', <Time key="cut" at={cut} />],
+              [word('Next'), hold ? word('when it is released') : <Time key="next" at={next} />],
+            ]}
+          />
+          {hold !== true && <RunNow path={path} onDone={onDefined} />}
         </>
       )}
     </Await>
