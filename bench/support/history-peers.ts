@@ -101,7 +101,7 @@ export async function startHistory(checkout: Checkout, hasColumns: boolean): Pro
     request,
     use: program.use,
     forget: () => rm(join(data, 'columns', 'parts'), { recursive: true, force: true }),
-    disk: hasColumns ? await sizeOf(join(data, 'columns')) : await sizeOf(join(data, 'query.db')),
+    disk: hasColumns ? await readSize(join(data, 'columns')) : await readSize(join(data, 'query.db')),
     async stop() {
       await program.stop()
       await folder.remove()
@@ -122,10 +122,10 @@ async function untilWritten(port: number, headers: Readonly<Record<string, strin
 }
 
 /** In MiB. */
-async function sizeOf(path: string): Promise<number> {
+async function readSize(path: string): Promise<number> {
   const found = await stat(path)
   if (!found.isDirectory()) return found.size / 2 ** 20
-  const sizes = await Promise.all((await readdir(path)).map((name) => sizeOf(join(path, name))))
+  const sizes = await Promise.all((await readdir(path)).map((name) => readSize(join(path, name))))
   return sizes.reduce((sum, size) => sum + size, 0)
 }
 
@@ -161,7 +161,7 @@ export async function startDuckHistory(): Promise<HistoryPeer | undefined> {
     request,
     use: program.use,
     async forget() {},
-    disk: await sizeOf(file),
+    disk: await readSize(file),
     async stop() {
       await program.stop()
       await folder.remove()

@@ -152,7 +152,7 @@ describe('a primary and a standby', () => {
     const position = (await gone.next()).id ?? ''
     gone.close()
     await until('the standby has everything', 5000, isReplicated)
-    const usual = await timeOf(() => pair.second.query('select 1'))
+    const usual = await measureTime(() => pair.second.query('select 1'))
     await pair.first.stop('kill')
     const waiting = insert()
     await pair.second.query('select pg_promote()')
@@ -220,7 +220,7 @@ describe('a primary and a standby', () => {
   })
 })
 
-const timeOf = async (act: () => Promise<unknown>): Promise<number> => {
+const measureTime = async (act: () => Promise<unknown>): Promise<number> => {
   const began = performance.now()
   await act()
   return performance.now() - began

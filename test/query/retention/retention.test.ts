@@ -70,7 +70,7 @@ onEveryEngine('retention', (place, engine) => {
     refused(await server.query('UPDATE paused SET v = 1 WHERE id = 1'))
     await assert.rejects(run('paused'), /differ by 3600 s/)
     assert.deepEqual(await ids('paused'), [1, 2])
-    assert.match((await stateOf('paused'))?.fault ?? '', /differ/)
+    assert.match((await readState('paused'))?.fault ?? '', /differ/)
     await server.stop()
     server = await startQueryServer(place(), { audit })
     await run('paused')
@@ -147,7 +147,7 @@ onEveryEngine('retention', (place, engine) => {
     await keep('renamed', '60 days')
     await must('ALTER TABLE renamed RENAME COLUMN at TO moment')
     assert.equal((await server.query(`INSERT INTO renamed VALUES (7, '${ago(40)}', 0)`)).json.Code, 'Data.TooOld')
-    const { cut } = (await stateOf('renamed')) ?? {}
+    const { cut } = (await readState('renamed')) ?? {}
     await must('ALTER TABLE renamed SET WITH (retention = NULL)')
     const { Rows } = await must(`EXPLAIN ALTER TABLE renamed SET WITH (retention = '60 days' ON moment)`)
     assert.deepEqual([Rows[0]?.horizon, Rows[0]?.cut], [cut, cut])
@@ -283,12 +283,12 @@ onEveryEngine('retention', (place, engine) => {
     await assert.rejects(run('broken'), /not today/)
     await run('sound')
     assert.deepEqual(await ids('sound'), [2])
-    assert.match((await stateOf('broken'))?.fault ?? '', /not today/)
+    assert.match((await readState('broken'))?.fault ?? '', /not today/)
     assert.equal(server.log.filter((line) => line.includes('not today')).length, 1, server.log.join('\n'))
     await foreign(engine === 'sqlite' ? 'DROP TRIGGER stubborn' : 'DROP FUNCTION stubborn CASCADE')
     await run('broken')
     assert.deepEqual(await ids('broken'), [2])
-    assert.equal((await stateOf('broken'))?.fault, null)
+    assert.equal((await readState('broken'))?.fault, null)
   })
 
   if (engine === 'postgres') {
@@ -302,9 +302,9 @@ onEveryEngine('retention', (place, engine) => {
       await reader.query('SELECT count(*) FROM gatehouse_data.late')
       await keep('late')
       const kept = run('late')
-      const before = (await stateOf('late'))?.horizon
+      const before = (await readState('late'))?.horizon
       await assert.rejects(
-        until('the cut moves', 300, async () => (await stateOf('late'))?.cut === before),
+        until('the cut moves', 300, async () => (await readState('late'))?.cut === before),
         /did not happen/,
       )
       assert.deepEqual(await ids('late'), [])
@@ -348,7 +348,7 @@ onEveryEngine('retention', (place, engine) => {
     })
   }
 
-  async function stateOf(table: string) {
+  async function readState(table: string) {
     return (await (await server.service.retention()).list()).find((item) => item.table === table)
   }
 

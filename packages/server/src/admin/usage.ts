@@ -35,7 +35,7 @@ export const usageRoutes: readonly AdminRoute[] = [
       const { month = '', format = 'json' } = call.query
       if (format !== 'json' && format !== 'csv')
         throw new Refusal('admin.bad_parameter', 400, 'format must be json or csv')
-      const usage = await readUsage(await readMonthOf(month, call), call, env)
+      const usage = await readUsage(await parseMonth(month, call), call, env)
       if (format === 'json') return { body: { ...usage, names: await readNames(usage.rows, env) } }
       const { writeUsageCsv } = await import('../licences/usage/report.ts')
       return { text: { type: 'text/csv; charset=utf-8', body: writeUsageCsv(usage.rows) } }
@@ -49,7 +49,7 @@ export const usageRoutes: readonly AdminRoute[] = [
     query: QUERY,
     reply: '{"month", "zone", "head", "digest"}',
     async run(call, env) {
-      const usage = await readUsage(await readMonthOf(part(call, 'month'), call), call, env)
+      const usage = await readUsage(await parseMonth(part(call, 'month'), call), call, env)
       const { writeUsageCsv } = await import('../licences/usage/report.ts')
       const digest = createHash('sha256').update(writeUsageCsv(usage.rows)).digest('hex')
       const { month, zone, head } = usage
@@ -59,7 +59,7 @@ export const usageRoutes: readonly AdminRoute[] = [
   },
 ]
 
-async function readMonthOf(name: string, { query: { zone = 'UTC' } }: AdminCall): Promise<Month> {
+async function parseMonth(name: string, { query: { zone = 'UTC' } }: AdminCall): Promise<Month> {
   const { readMonth } = await import('../licences/usage/month.ts')
   if (!isTimeZone(zone)) throw new Refusal('admin.bad_parameter', 400, 'zone must be a time zone such as Europe/Zurich')
   const month = readMonth(name, zone)

@@ -26,7 +26,7 @@ export class RowBudget {
 
   /** Throws if no row is left. */
   require(principal: Principal): void {
-    const { allowed, seconds } = this.#window.take(keyOf(principal), this.#budget, 0)
+    const { allowed, seconds } = this.#window.take(nameKey(principal), this.#budget, 0)
     if (allowed) return
     const hours = Math.ceil(seconds / 3600)
     throw new Refusal(
@@ -40,7 +40,7 @@ export class RowBudget {
   }
 
   add(principal: Principal, rows: number): void {
-    if (rows > 0) this.#window.add(keyOf(principal), this.#budget, rows)
+    if (rows > 0) this.#window.add(nameKey(principal), this.#budget, rows)
   }
 
   get #budget(): DayBudget {
@@ -48,6 +48,6 @@ export class RowBudget {
   }
 }
 
-function keyOf(principal: Principal): string {
+function nameKey(principal: Principal): string {
   return `mcp rows ${ownerKey(principal)}`
 }

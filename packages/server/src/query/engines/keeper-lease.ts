@@ -65,10 +65,10 @@ export class KeeperLease {
         ON CONFLICT (id) DO UPDATE SET node = excluded.node, name = excluded.name, epoch = ${KEEPER}.epoch + 1, until = excluded.until
         WHERE ${isVoid(`${KEEPER}.until`, now)} OR ${KEEPER}.node = ${value(holder?.node ?? '')}`,
     ])
-    return taken === 0 ? undefined : this.#termOf(node)
+    return taken === 0 ? undefined : this.#findTerm(node)
   }
 
-  async #termOf(node: string): Promise<KeeperTerm | undefined> {
+  async #findTerm(node: string): Promise<KeeperTerm | undefined> {
     const [row] = await this.#store.read<{ epoch: number | string }>(
       (value) => `SELECT epoch FROM ${this.#table} WHERE node = ${value(node)}`,
     )

@@ -3,7 +3,7 @@ import type { TableDefinition } from '../catalogue/definition.ts'
 import { horizonAt } from '../catalogue/retention.ts'
 import { nextState } from '../engines/retention.ts'
 import type { RetentionRows } from '../engines/retention-rows.ts'
-import { cutOf, NO_VIEWS, type ViewsOfTable } from './views.ts'
+import { computeCut, NO_VIEWS, type ViewsOfTable } from './views.ts'
 
 export interface RetentionPreview {
   readonly horizon: bigint | undefined
@@ -30,7 +30,7 @@ export async function previewRetention(table: TableDefinition, rows: RetentionRo
   const next = nextState(table, stored, now)
   const horizon = next?.horizon ?? undefined
   const isDeleted = horizon !== undefined && !table.isHeld && horizonAt(now, table) !== undefined
-  const cut = isDeleted ? cutOf(horizon, views) : (next?.cut ?? undefined)
+  const cut = isDeleted ? computeCut(horizon, views) : (next?.cut ?? undefined)
   return {
     horizon,
     cut,

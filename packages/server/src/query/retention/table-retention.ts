@@ -4,7 +4,7 @@ import type { TableDefinition } from '../catalogue/definition.ts'
 import { horizonAt } from '../catalogue/retention.ts'
 import type { KeeperTerm } from '../engines/keeper-lease.ts'
 import type { RetentionRows, RetentionState } from '../engines/retention-rows.ts'
-import { cutOf, type FindViews } from './views.ts'
+import { computeCut, type FindViews } from './views.ts'
 
 export interface TableRetentionEnv {
   readonly rows: RetentionRows
@@ -80,7 +80,7 @@ export class TableRetention {
     if (settled === undefined || !(await this.#knowAll(settled))) return
     const found = views(this.table.name)
     for (const view of found.bucketed) if (!(await view.hasReadPast(settled))) return
-    await rows.moveCut(this.term, this.table, settled, cutOf(settled, found))
+    await rows.moveCut(this.term, this.table, settled, computeCut(settled, found))
     this.#settled = settled
     this.#hasRows = true
   }

@@ -20,7 +20,7 @@ export type FindViews = (table: string) => ViewsOfTable
 export const NO_VIEWS: FindViews = () => ({ bucketed: [], others: [] })
 
 /** The start of the earliest bucket that holds the horizon: rows before it are in no bucket that is still evaluated. */
-export function cutOf(horizon: bigint, { bucketed }: ViewsOfTable): bigint {
+export function computeCut(horizon: bigint, { bucketed }: ViewsOfTable): bigint {
   return bucketed.reduce((cut, view) => {
     const start = view.bucketStart(horizon)
     return start < cut ? start : cut

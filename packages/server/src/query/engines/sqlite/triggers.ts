@@ -1,6 +1,8 @@
 /** Triggers that the server keeps for a table: each kind has names that begin alike, and texts that say whether a trigger is the current one. */
 import type { Database } from 'better-sqlite3'
+import type { TableDefinition } from '../../catalogue/definition.ts'
 import type { Sql } from '../emit/dialect.ts'
+import { SQLITE } from './dialect/dialect.ts'
 
 export interface Trigger {
   readonly name: string
@@ -10,6 +12,22 @@ export interface Trigger {
 
 export function defineTrigger(name: string, event: Sql, table: Sql, condition: Sql, actions: readonly Sql[]): Trigger {
   return { name, sql: `CREATE TRIGGER ${name} ${event} ON ${table} WHEN ${condition} BEGIN ${actions.join(' ')} END` }
+}
+
+/** The columns of the keys and unique indexes: INSERT OR REPLACE of another program deletes rows with equal ones, and fires no trigger for them. */
+export function listUniqueKeys({ primaryKey, uniques, indexes }: TableDefinition): (readonly string[])[] {
+  const others = indexes.flatMap((index) => (index.unique ? [index.columns.map((column) => column.name)] : []))
+  return [...(primaryKey.length === 0 ? [] : [primaryKey]), ...uniques, ...others]
+}
+
+/** Whether the row `r` has the new values of these columns. */
+export function isReplaced(columns: readonly string[]): Sql {
+  return columns.map((name) => `r.${SQLITE.identifier(name)} = NEW.${SQLITE.identifier(name)}`).join(' AND ')
+}
+
+/** The event of an update that may take the keys of another row. */
+export function beforeRekeying(keys: readonly (readonly string[])[]): Sql {
+  return `BEFORE UPDATE OF ${[...new Set(keys.flat())].map(SQLITE.identifier).join(', ')}`
 }
 
 /** In a transaction. */

@@ -15,7 +15,7 @@ export const HELD = '_gh_hold'
 /** In a transaction. */
 export async function createTriggers(client: ClientBase, table: TableDefinition): Promise<void> {
   if (!isGuarded(table)) return
-  for (const statement of statementsOf(table)) await client.query(statement)
+  for (const statement of buildTriggerStatements(table)) await client.query(statement)
   const name = `${SCHEMA}.${retentionName(table.name)}()`
   await client.query(`COMMENT ON FUNCTION ${name} IS '${digest(table)}'`)
   await client.query(REVOKE)
@@ -73,7 +73,7 @@ const EVENTS: readonly (readonly [event: Sql, referencing: Sql])[] = [
   ['TRUNCATE', ''],
 ]
 
-function statementsOf(table: TableDefinition): Sql[] {
+function buildTriggerStatements(table: TableDefinition): Sql[] {
   const { name, retention, isHeld = false } = table
   const own = retentionName(name)
   const target = `${SCHEMA}.${POSTGRES.identifier(name)}`
@@ -122,7 +122,7 @@ function statementsOf(table: TableDefinition): Sql[] {
 }
 
 function digest(table: TableDefinition): string {
-  return createHash('sha256').update(statementsOf(table).join(';')).digest('hex')
+  return createHash('sha256').update(buildTriggerStatements(table).join(';')).digest('hex')
 }
 
 function literal(text: string): Sql {

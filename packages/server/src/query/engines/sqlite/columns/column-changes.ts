@@ -9,7 +9,7 @@ import { createTriggers, dropTriggers, triggerCheck } from './segment-triggers.t
 /** In a transaction, before a change of the catalogue. */
 export function beforeChange(database: Database, change: CatalogueChange): void {
   if (change.kind === 'drop' && !change.isView) dropColumns(database, change.name)
-  if (change.kind === 'alter' && change.from.isColumnar && effectOf(change) !== 'none')
+  if (change.kind === 'alter' && change.from.isColumnar && judgeEffect(change) !== 'none')
     dropTriggers(database, change.name)
 }
 
@@ -17,7 +17,7 @@ export function beforeChange(database: Database, change: CatalogueChange): void 
 export function afterChange(database: Database, change: CatalogueChange): void {
   if (change.kind === 'drop') return
   const { table } = change
-  const effect = change.kind === 'create' ? 'anew' : effectOf(change)
+  const effect = change.kind === 'create' ? 'anew' : judgeEffect(change)
   if (effect === 'none') return
   if (change.kind === 'alter' && change.from.isColumnar && effect === 'anew') dropColumns(database, table.name)
   if (!table.isColumnar) return
@@ -26,7 +26,7 @@ export function afterChange(database: Database, change: CatalogueChange): void {
 }
 
 /** What an alteration means for the segments: none, other triggers, or that they begin anew. */
-function effectOf({ from, table, step }: Extract<CatalogueChange, { kind: 'alter' }>): 'none' | 'triggers' | 'anew' {
+function judgeEffect({ from, table, step }: Extract<CatalogueChange, { kind: 'alter' }>): 'none' | 'triggers' | 'anew' {
   switch (step.kind) {
     case 'replace-view':
       return 'none'

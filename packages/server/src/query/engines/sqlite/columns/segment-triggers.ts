@@ -9,7 +9,17 @@ import type { Sql } from '../../emit/dialect.ts'
 import { SQLITE } from '../dialect/dialect.ts'
 import { rowId } from '../dialect/row-id.ts'
 import { columnAffinity } from '../representation.ts'
-import { createAll, defineTrigger, dropAll, hasAll, storedTriggers, type Trigger } from '../triggers.ts'
+import {
+  beforeRekeying,
+  createAll,
+  defineTrigger,
+  dropAll,
+  hasAll,
+  isReplaced,
+  listUniqueKeys,
+  storedTriggers,
+  type Trigger,
+} from '../triggers.ts'
 import { COLUMN_TABLES, MARKS, SEGMENTS } from './segment-tables.ts'
 
 const PREFIX = '_gh_columns_'
@@ -48,26 +58,20 @@ function listTriggers(table: TableDefinition): Trigger[] {
   const trigger = (name: string, event: Sql, condition: Sql, actions: readonly Sql[]): Trigger =>
     defineTrigger(triggerPrefix(table.name) + name, event, target, condition, actions)
   const [before, after] = [`OLD.${id}`, `NEW.${id}`]
-  const replaced = uniqueKeys(table).map((columns) => {
-    const equal = columns.map((name) => `r.${SQLITE.identifier(name)} = NEW.${SQLITE.identifier(name)}`)
+  const keys = listUniqueKeys(table).filter((columns) => !isRowId(table, columns))
+  const replaced = keys.map((columns) => {
     const from = `${target} AS r JOIN ${SEGMENTS} AS s ON s.name = ${key} AND s.first <= r.${id} AND s.last >= r.${id}`
-    return `${insertMark(from)} ${equal.join(' AND ')} AND ${IS_UNMARKED};`
+    return `${insertMark(from)} ${isReplaced(columns)} AND ${IS_UNMARKED};`
   })
   return [
     trigger('insert', 'AFTER INSERT', `${after} <= ${sealed}`, [mark(after)]),
     trigger('update', 'AFTER UPDATE', `${before} <= ${sealed} OR ${after} <= ${sealed}`, [mark(before), mark(after)]),
     trigger('delete', 'AFTER DELETE', `${before} <= ${sealed}`, [mark(before)]),
-    // Another program may write INSERT OR REPLACE, which fires no trigger for the row that it deletes.
     ...(replaced.length === 0
       ? []
       : [
           trigger('replace', 'BEFORE INSERT', `${sealed} IS NOT NULL`, replaced),
-          trigger(
-            'rekey',
-            `BEFORE UPDATE OF ${[...new Set(uniqueKeys(table).flat())].map(SQLITE.identifier).join(', ')}`,
-            `${sealed} IS NOT NULL`,
-            replaced,
-          ),
+          trigger('rekey', beforeRekeying(keys), `${sealed} IS NOT NULL`, replaced),
         ]),
   ]
 }
@@ -79,11 +83,9 @@ function insertMark(from: Sql): Sql {
   return `INSERT INTO ${MARKS} (segment, marked) SELECT DISTINCT s.segment, unixepoch() FROM ${from} WHERE`
 }
 
-/** Those other than the row identifier. */
-function uniqueKeys({ columns, primaryKey, uniques, indexes }: TableDefinition): (readonly string[])[] {
-  const [name, ...others] = primaryKey
+/** Whether the columns are another name of the row identifier. */
+function isRowId({ columns, primaryKey }: TableDefinition, [name, ...others]: readonly string[]): boolean {
   const type = columns.find((column) => column.name === name)?.type
-  const isRowId = type !== undefined && others.length === 0 && columnAffinity(type) === 'INTEGER'
-  const keys = isRowId || name === undefined ? uniques : [primaryKey, ...uniques]
-  return [...keys, ...indexes.flatMap((index) => (index.unique ? [index.columns.map((column) => column.name)] : []))]
+  const isKey = primaryKey.length === 1 && primaryKey[0] === name && others.length === 0
+  return isKey && type !== undefined && columnAffinity(type) === 'INTEGER'
 }

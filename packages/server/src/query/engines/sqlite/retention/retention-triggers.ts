@@ -8,7 +8,17 @@ import type { Sql } from '../../emit/dialect.ts'
 import { CUTS, isGuarded, RETENTION, RETENTION_PREFIX, retentionName } from '../../retention.ts'
 import { SQLITE } from '../dialect/dialect.ts'
 import { rowId } from '../dialect/row-id.ts'
-import { createAll, defineTrigger, dropAll, hasAll, storedTriggers, type Trigger } from '../triggers.ts'
+import {
+  beforeRekeying,
+  createAll,
+  defineTrigger,
+  dropAll,
+  hasAll,
+  isReplaced,
+  listUniqueKeys,
+  storedTriggers,
+  type Trigger,
+} from '../triggers.ts'
 
 /** Has the one row (1, 0). */
 export const MODE = '_gh_retention_mode'
@@ -77,33 +87,24 @@ function replacing(
   refusal: Sql,
   trigger: (suffix: string, event: Sql, condition: Sql, actions: readonly Sql[]) => Trigger,
 ): Trigger[] {
-  const keys = [...uniqueKeys(table)]
+  const keys = listUniqueKeys(table)
   const id = rowId(table.columns.map(({ name }) => name))
   if (keys.length === 0 || id === undefined) return []
   const target = SQLITE.identifier(table.name)
-  const equal = keys.map(
-    (columns) =>
-      `EXISTS (SELECT 1 FROM ${target} AS r WHERE ${columns.map((name) => `r.${SQLITE.identifier(name)} = NEW.${SQLITE.identifier(name)}`).join(' AND ')} AND ${isKept}`,
-  )
+  const equal = keys.map((columns) => `EXISTS (SELECT 1 FROM ${target} AS r WHERE ${isReplaced(columns)} AND ${isKept}`)
   const actions = [
     `INSERT OR IGNORE INTO ${MODE} (id, replaces) VALUES (1, 1);`,
     `${refusal} WHERE (SELECT replaces FROM ${MODE} WHERE id = 1) = 1;`,
   ]
-  const columns = [...new Set(keys.flat())].map(SQLITE.identifier).join(', ')
   return [
     trigger('replace', 'BEFORE INSERT', equal.map((found) => `${found})`).join(' OR '), actions),
     trigger(
       'rekey',
-      `BEFORE UPDATE OF ${columns}`,
+      beforeRekeying(keys),
       equal.map((found) => `${found} AND r.${id} <> OLD.${id})`).join(' OR '),
       actions,
     ),
   ]
-}
-
-function uniqueKeys({ primaryKey, uniques, indexes }: TableDefinition): (readonly string[])[] {
-  const others = indexes.flatMap((index) => (index.unique ? [index.columns.map((column) => column.name)] : []))
-  return [...(primaryKey.length === 0 ? [] : [primaryKey]), ...uniques, ...others]
 }
 
 /** A Timestamp is stored in microseconds, a Date in days. */
