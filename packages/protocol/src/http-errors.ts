@@ -1,15 +1,7 @@
 /** Error codes of HTTP, administration, pages and WebSocket upgrades, from which the docs are generated. */
-
-export interface HttpError {
-  readonly status: number
-  readonly title: string
-  /** What the caller or the operator can do. */
-  readonly advice: string
-}
-
-const AGAIN = 'Retry after the seconds in `Retry-After`.'
-const TOKEN = 'Send `Authorization: Bearer` with an access token from this server.'
-const SIGN_IN = 'Refresh the token, or sign in again.'
+import { FEED_ERRORS } from './feed-errors.ts'
+import { AGAIN, type HttpError, SIGN_IN, TOKEN } from './http-error.ts'
+import { UPGRADE_ERRORS } from './upgrade-errors.ts'
 
 export const HTTP_ERRORS = {
   'http.bad_request': { status: 400, title: 'The request is malformed', advice: 'Correct what `detail` names.' },
@@ -172,87 +164,7 @@ export const HTTP_ERRORS = {
     advice: 'Correct what `detail` names; `gatehouse doctor` checks the settings.',
   },
   'admin.busy': { status: 503, title: 'Too many passwords are being hashed', advice: AGAIN },
-  'feed.unknown': {
-    status: 404,
-    title: 'There is no such feed',
-    advice: 'List those that you may use with `GET /feeds`; an operator declares feeds.',
-  },
-  'feed.no_topic': {
-    status: 404,
-    title: 'The topic holds no message',
-    advice: 'List the topics with `GET /feeds/{feed}`.',
-  },
-  'feed.bad_topic': {
-    status: 400,
-    title: 'This cannot be a topic',
-    advice: 'A topic has 1 to 256 characters, without control characters and `*`.',
-  },
-  'feed.bad_message': { status: 400, title: 'A message is malformed', advice: 'Correct what `detail` names.' },
-  'feed.bad_parameter': { status: 400, title: 'A parameter is invalid', advice: 'Correct what `detail` names.' },
-  'feed.no_history': {
-    status: 400,
-    title: 'The feed has no history',
-    advice: 'Subscribe without a position and without `last`, or let an operator declare a history.',
-  },
-  'feed.no_last': {
-    status: 400,
-    title: 'The feed has no history',
-    advice: 'Leave out `last`, or let an operator declare a history.',
-  },
-  'feed.no_rate': {
-    status: 400,
-    title: 'The feed keeps all messages',
-    advice: 'Leave out the rate: it needs a feed that keeps the latest message of each topic.',
-  },
-  'feed.bad_position': {
-    status: 400,
-    title: 'The position belongs to another topic or feed',
-    advice: 'Resume where the position came from, or subscribe without one.',
-  },
-  'feed.message_too_large': {
-    status: 413,
-    title: 'A message is too large',
-    advice: 'Send less `Data`, or let an operator raise `message_bytes` of the feed.',
-  },
-  'feed.key_used': {
-    status: 422,
-    title: 'The Idempotency-Key was used with another body',
-    advice: 'Use a new key for a new request.',
-  },
-  'feed.topics': { status: 429, title: 'The feed has its most topics', advice: 'Remove topics, or raise its bound.' },
-  'feed.full': {
-    status: 429,
-    title: 'No more messages can be kept',
-    advice: 'Shorten the history of the feed, remove topics, or let an operator raise the bound that `detail` names.',
-  },
-  'feed.too_fast': {
-    status: 429,
-    title: 'Too many messages are published to the feed',
-    advice: 'Retry after the seconds in `Retry-After`; an operator can raise `rate` of the feed.',
-  },
-  'feed.too_many_keys': {
-    status: 429,
-    title: 'The publisher uses too many idempotency keys',
-    advice:
-      'Send several messages in one request, or retry after the seconds in `Retry-After`; an operator can raise `feed_publisher_keys`.',
-  },
-  'feed.publisher_too_fast': {
-    status: 429,
-    title: 'The publisher sends too many messages',
-    advice: 'Retry after the seconds in `Retry-After`; an operator can raise `feed_publisher_rate`.',
-  },
-  'feed.slow_reader': {
-    status: 503,
-    title: 'The client reads too slowly',
-    advice: 'Connect again with `Last-Event-ID`: what was missed is sent first.',
-  },
-  'feed.too_many_followers': {
-    status: 429,
-    title: 'The caller has too many event streams of feeds',
-    advice:
-      'Close one, or follow several topics with one pattern; an operator can raise `stream_max_connections_per_user`.',
-  },
-  'feed.stopping': { status: 503, title: 'The server is stopping', advice: AGAIN },
+  ...FEED_ERRORS,
   'Licence.Needed': {
     status: 403,
     title: 'A licence is needed',
@@ -424,53 +336,7 @@ export const HTTP_ERRORS = {
     title: 'Pages of this origin may not call /mcp',
     advice: 'Add the origin to `GATEHOUSE_PUBLIC_ORIGINS`, or register it with a client (`allowed_origins`).',
   },
-  'stream.version': {
-    status: 400,
-    title: 'The protocol version is not supported',
-    advice: 'Use one of `SupportedVersions`.',
-  },
-  'stream.sub_protocol': {
-    status: 400,
-    title: 'No supported sub-protocol is offered',
-    advice: 'Offer one of `SupportedSubProtocols`.',
-  },
-  'stream.handshake': {
-    status: 400,
-    title: 'The WebSocket handshake is malformed',
-    advice: 'Use a WebSocket library that follows RFC 6455.',
-  },
-  'stream.token_needed': { status: 401, title: 'The header contains no token', advice: TOKEN },
-  'stream.provider': { status: 401, title: 'The provider is unknown', advice: 'Use `Bearer` or `DPoP`.' },
-  'stream.invalid_token': { status: 401, title: 'The access token is invalid', advice: SIGN_IN },
-  'stream.origin': {
-    status: 403,
-    title: 'The origin is not allowed',
-    advice: 'Add the origin to `GATEHOUSE_STREAM_ORIGINS`.',
-  },
-  'stream.not_found': {
-    status: 404,
-    title: 'There is no streaming endpoint at this path',
-    advice: 'Connect to `/Platform`.',
-  },
-  'stream.upgrade_required': {
-    status: 426,
-    title: 'A WebSocket upgrade is required',
-    advice: 'Open a WebSocket connection.',
-  },
-  'stream.websocket_version': {
-    status: 426,
-    title: 'The WebSocket version is not supported',
-    advice: 'Send `Sec-WebSocket-Version: 13`.',
-  },
-  'stream.address_full': { status: 429, title: 'The address has too many connections', advice: AGAIN },
-  'stream.user_full': { status: 429, title: 'The user has too many connections', advice: AGAIN },
-  'stream.failure': {
-    status: 500,
-    title: 'The server failed',
-    advice: 'Check its log; report the error if it persists.',
-  },
-  'stream.full': { status: 503, title: 'The node is full', advice: AGAIN },
-  'stream.stopping': { status: 503, title: 'The node is stopping', advice: AGAIN },
+  ...UPGRADE_ERRORS,
 } as const satisfies Readonly<Record<string, HttpError>>
 
 /** The title of a code; the code itself if it is from another table. */

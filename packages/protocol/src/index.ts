@@ -43,7 +43,8 @@ export {
   type TransactionId,
 } from './envelope.ts'
 export type { GateEvent } from './gate-event.ts'
-export { HTTP_ERRORS, type HttpError } from './http-errors.ts'
+export type { HttpError } from './http-error.ts'
+export { HTTP_ERRORS } from './http-errors.ts'
 export { JsonText } from './json-text.ts'
 export { licenceContext } from './licence-context.ts'
 export { LONGEST_NAME, NAME } from './names.ts'

@@ -2,10 +2,10 @@
 import {
   type AnyResource,
   keyMembers,
-  type MemberOption,
   type MemberSchema,
   type ResourceAction,
 } from '../../resources/define-resource.ts'
+import type { MemberOption } from '../../resources/resource-texts.ts'
 import type { Arguments, OptionName, OptionTable } from '../args.ts'
 import { UsageError } from '../errors.ts'
 import { asObject, type JsonObject, parseJson } from '../output/json.ts'
