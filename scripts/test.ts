@@ -82,6 +82,7 @@ const LONG = [
   'mail/links',
   'mail/nodes',
   'mail/other-servers',
+  'mcp/chat',
   'mcp/conformance',
   'move/interrupted',
   'operate/failover',

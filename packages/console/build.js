@@ -30,37 +30,61 @@ export async function buildConsole(onBuild) {
   if (isCurrent()) return
   onBuild?.()
   const built = await Promise.all(LANGUAGES.map(buildIn))
+  const chats = await Promise.all(LANGUAGES.map(async (language) => [language, await buildChat(language)]))
   await writeFiles(
+    Object.fromEntries(chats),
     // A file without texts is the same in every language.
     new Map(built.flatMap(({ files }) => files.map(({ path, contents }) => [basename(path), contents]))),
     Object.fromEntries(built.map(({ language, manifest }) => [language, manifest])),
   )
 }
 
+const BUNDLED = {
+  absWorkingDir: folder,
+  bundle: true,
+  target: 'es2022',
+  jsx: 'automatic',
+  jsxImportSource: 'preact',
+  minify: true,
+  legalComments: 'none',
+  write: false,
+  logLevel: 'error',
+}
+
 async function buildIn(language) {
   const { build } = await import('esbuild')
   const { outputFiles, metafile } = await build({
     entryPoints: ['main.tsx', 'theme.ts', 'styles/main.css'].map((file) => join(source, file)),
-    absWorkingDir: folder,
     outdir: dist,
     entryNames: '[name]-[hash]',
     chunkNames: '[name]-[hash]',
     assetNames: '[name]-[hash]',
-    bundle: true,
+    ...BUNDLED,
     splitting: true,
     format: 'esm',
-    target: 'es2022',
-    jsx: 'automatic',
-    jsxImportSource: 'preact',
-    minify: true,
-    legalComments: 'none',
     metafile: true,
-    write: false,
-    logLevel: 'error',
-    plugins:
-      language === 'en' ? [] : [translated([source, ...SHOWN_OF_PROTOCOL], readCatalogue(join(languages, language)))],
+    plugins: inLanguage(language),
   })
   return { language, files: outputFiles.filter(isLoaded(metafile)), manifest: createManifest(metafile) }
+}
+
+function inLanguage(language) {
+  if (language === 'en') return []
+  return [translated([source, ...SHOWN_OF_PROTOCOL], readCatalogue(join(languages, language)))]
+}
+
+/** The chart in a chat, as one script and one style sheet: its page loads nothing. */
+async function buildChat(language) {
+  const { build } = await import('esbuild')
+  const { outputFiles } = await build({
+    ...BUNDLED,
+    entryPoints: [join(source, 'chat', 'main.tsx')],
+    outdir: dist,
+    format: 'iife',
+    plugins: inLanguage(language),
+  })
+  const text = (ending) => outputFiles.find(({ path }) => path.endsWith(ending))?.text ?? ''
+  return { script: text('.js'), style: text('.css') }
 }
 
 /** Newer than every source, also of what it shares with the rest of the product. */
@@ -117,7 +141,7 @@ function staticImports(output, built, found = new Set()) {
 }
 
 /** Into a new folder that then takes the place of the old one: another process may read it meanwhile. */
-async function writeFiles(files, manifests) {
+async function writeFiles(chats, files, manifests) {
   await mkdir(dist, { recursive: true })
   await removeAbandoned()
   // Not mkdtemp, whose folder nobody else can read: a server may run as another user than the one that builds.
@@ -130,6 +154,7 @@ async function writeFiles(files, manifests) {
       await Promise.all([writeFile(file, contents), writeFile(`${file}.br`, br), writeFile(`${file}.gz`, gz)])
     }),
   )
+  await writeFile(join(fresh, 'chat.json'), JSON.stringify(chats))
   await writeFile(join(fresh, 'manifest.json'), `${JSON.stringify(manifests, null, 2)}\n`)
   // Moved away as a whole: what another process puts here meanwhile is not removed.
   const before = `${fresh}-before`

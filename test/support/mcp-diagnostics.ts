@@ -150,6 +150,7 @@ const noComplete = new Map()
 
 export const DIAGNOSTICS: Features = {
   instructions: 'For the conformance suite.',
+  extensions: {},
   tools: TOOLS,
   prompts: [
     {

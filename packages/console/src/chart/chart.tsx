@@ -27,9 +27,11 @@ export interface ChartProps {
   readonly zone?: string | undefined
   /** The viewer has changed the scale or the averages; without it, that is forgotten with the chart. */
   readonly onView?: ((view: ChartView) => void) | undefined
+  /** Whether it can be saved as a picture: not where the page may not save files. */
+  readonly hasPictures?: boolean
 }
 
-export function Chart({ model, view, label, zone, onView }: ChartProps) {
+export function Chart({ model, view, label, zone, onView, hasPictures = true }: ChartProps) {
   const [isTable, setTable] = useState(false)
   const [settings, setSettings] = useSettings(view, onView)
   const drawn = useMemo(
@@ -74,6 +76,7 @@ export function Chart({ model, view, label, zone, onView }: ChartProps) {
           settings={settings}
           onSettings={setSettings}
           onTable={() => setTable(true)}
+          hasPictures={hasPictures}
         />
       )}
       {bound !== undefined && <figcaption class="chart-foot quiet">{bound}</figcaption>}

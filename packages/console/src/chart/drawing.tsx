@@ -18,9 +18,10 @@ export interface DrawingProps {
   readonly settings: ChartSettings
   readonly onSettings: (settings: ChartSettings) => void
   readonly onTable: () => void
+  readonly hasPictures: boolean
 }
 
-export function Drawing({ points, label, settings, onSettings, onTable }: DrawingProps) {
+export function Drawing({ points, label, settings, onSettings, onTable, hasPictures }: DrawingProps) {
   const place = useRef<HTMLDivElement>(null)
   const [at, setAt] = useState<PointedAt>()
   const [said, setSaid] = useState('')
@@ -73,7 +74,7 @@ export function Drawing({ points, label, settings, onSettings, onTable }: Drawin
           isZoomed={view !== undefined}
           onZoom={(factor) => plot.current?.zoom(factor)}
           onReset={() => plot.current?.reset()}
-          onPicture={savePng}
+          onPicture={hasPictures ? savePng : undefined}
           onTable={onTable}
         />
       </div>

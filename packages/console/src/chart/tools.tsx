@@ -20,12 +20,14 @@ export interface ToolsProps {
   readonly isZoomed: boolean
   readonly onZoom: (factor: number) => void
   readonly onReset: () => void
-  readonly onPicture: () => void
+  /** Undefined where pictures cannot be saved. */
+  readonly onPicture: (() => void) | undefined
   readonly onTable: () => void
 }
 
 export function Tools(props: ToolsProps) {
   const { points, isZoomed, onZoom, onReset, onTable } = props
+  const items = menuItems(props)
   return (
     <div class="chart-tools">
       {points.scale !== 'places' && (
@@ -36,7 +38,7 @@ export function Tools(props: ToolsProps) {
         </>
       )}
       <IconButton icon="table" label="Show the values as a table" size="small" onClick={onTable} />
-      <Menu label="Chart options" class="button plain icon-button small" items={menuItems(props)} />
+      {items.length > 0 && <Menu label="Chart options" class="button plain icon-button small" items={items} />}
     </div>
   )
 }
@@ -69,6 +71,7 @@ function menuItems({ points, settings, onSettings, onPicture }: ToolsProps): Men
       })),
     )
   if (scale === 'time') items.push('line', ...zoneItems(points))
+  if (onPicture === undefined) return items
   if (items.length > 0) items.push('line')
   return [...items, { title: 'Save as PNG', icon: 'download', act: onPicture }]
 }

@@ -21,16 +21,24 @@ export const ZONES: readonly { readonly zone: string; readonly title: string }[]
   ].filter(({ zone }) => zone !== LOCAL),
 ]
 
-// Tests read times without a browser.
-const kept = globalThis.localStorage?.getItem(KEY) ?? null
+const kept = storage()?.getItem(KEY) ?? null
 
 /** What the viewer has chosen for all charts. Otherwise a chart has the zone of its statement, or that of the viewer. */
 export const chosenZone = signal<string | undefined>(kept !== null && isZone(kept) ? kept : undefined)
 
 export function chooseZone(zone: string | undefined): void {
   chosenZone.value = zone
-  if (zone === undefined) localStorage.removeItem(KEY)
-  else localStorage.setItem(KEY, zone)
+  if (zone === undefined) storage()?.removeItem(KEY)
+  else storage()?.setItem(KEY, zone)
+}
+
+/** Tests read times without a browser, and a frame without an origin has no storage. */
+function storage(): Storage | undefined {
+  try {
+    return globalThis.localStorage
+  } catch {
+    return undefined
+  }
 }
 
 /** The zone of an axis. Days and local timestamps have none: they are drawn as times of the viewer, so they are read as such. */

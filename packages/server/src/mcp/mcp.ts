@@ -14,8 +14,9 @@ import { StateSeal } from './protocol/input.ts'
 import { type ListenEnv, Listeners } from './protocol/listen.ts'
 import { createNames } from './resources/names.ts'
 import { createPrompts } from './resources/prompts.ts'
-import { createResources } from './resources/resources.ts'
+import { createResources, type ResourcesEnv } from './resources/resources.ts'
 import { CallCounts } from './tools/call-counts.ts'
+import { chartTool, UI_EXTENSION } from './tools/chart.ts'
 import type { ScanRules } from './tools/expense.ts'
 import { listFeedsTool, readFeedTool } from './tools/feeds.ts'
 import { iqlHelpTool } from './tools/iql-help.ts'
@@ -54,6 +55,8 @@ export interface McpOptions {
   readonly scanRules: () => ScanRules
   /** What the audit log has of the statements. */
   readonly auditedStatement: AuditedStatement
+  /** The page that draws charts in a chat; undefined where it was not built. */
+  readonly chartPage: ResourcesEnv['chartPage']
 }
 
 export interface Mcp {
@@ -121,6 +124,7 @@ function platformFeatures(
     queryTool(statements),
     savedQueryTool(statements, query),
     iqlHelpTool(),
+    chartTool(watching),
     watchTool(watching),
     changesTool(watching),
     listFeedsTool(feeds),
@@ -130,9 +134,10 @@ function platformFeatures(
   const readWatch = (id: string, call: Call) => readWatchedNow(id, call, watching)
   return {
     instructions: INSTRUCTIONS,
+    extensions: { [UI_EXTENSION]: {} },
     tools: tools.map((tool) => makeTool(tool, env)),
     prompts: createPrompts(names),
-    resources: createResources({ query, feeds, names, readWatch }),
+    resources: createResources({ query, feeds, names, readWatch, chartPage: options.chartPage }),
   }
 }
 

@@ -5,6 +5,7 @@ import type { Feeds } from '../feeds/feeds.ts'
 import type { CorsPolicy } from '../http/cors.ts'
 import type { LazyRouteGroups } from '../http/route.ts'
 import type { Identity } from '../identity/identity.ts'
+import { CONSOLE_FOLDER } from '../lib/program-files.ts'
 import { exceptOutages } from '../lib/unavailable.ts'
 import type { McpOptions } from '../mcp/mcp.ts'
 import type { QueryService } from '../query/index.ts'
@@ -32,6 +33,7 @@ interface McpEnv {
   readonly bus: McpOptions['bus']
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal
+  readonly pages: { readonly brand: { readonly colour: string } }
 }
 
 /** Undefined where no agents are served, or no queries. */
@@ -57,10 +59,11 @@ export function mcpParts(
 
 export function mcpRoutes(
   { query, clock, settings, origins, trace, onError }: McpParts,
-  { resources, identity, metrics, feeds, window, bus, stopping }: McpEnv,
+  { resources, identity, metrics, feeds, window, bus, stopping, pages }: McpEnv,
   ofClients: (origin: string) => Promise<boolean>,
 ): LazyRouteGroups {
   const { name: issuer } = identity.issuer
+  const { colour } = pages.brand
   const known = new Set([new URL(issuer).origin, ...origins])
   const cors: CorsPolicy = async (origin) => known.has(origin) || ofClients(origin)
   return {
@@ -86,12 +89,19 @@ export function mcpRoutes(
         auditedStatement: settings.auditedStatement,
         scanRules: settings.scanRules,
         rowsPerDay: settings.rowsPerDay,
+        chartPage: (language) => loadChartPage(colour, language),
       })
       if (stopping.aborted) mcp.stop()
       stopping.addEventListener('abort', () => mcp.stop(), { once: true })
       return [mcp.group]
     },
   }
+}
+
+async function loadChartPage(colour: string, language: string | undefined): Promise<string | undefined> {
+  const { readChatPage } = await import('../console/chat-page.ts')
+  const { designTokens } = await import('../identity/pages/tokens.ts')
+  return readChatPage(CONSOLE_FOLDER, designTokens(colour), language)
 }
 
 /** For lists of grants. Counts are written every few seconds. */

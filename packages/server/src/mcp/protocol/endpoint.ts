@@ -9,7 +9,7 @@ import { type Call, type Features, toolError } from './features.ts'
 import { askingResult, canAsk, InputRequired, type StateSeal, statePurpose } from './input.ts'
 import { isObject, type JsonObject } from './json.ts'
 import type { Listeners } from './listen.ts'
-import { META, type Message, type MessageId, readMessage } from './message.ts'
+import { hasExtension, META, type Message, type MessageId, readMessage } from './message.ts'
 import { createMethods, LISTEN, type Method, type ServerInfo } from './methods.ts'
 
 export interface EndpointEnv {
@@ -99,7 +99,9 @@ export class Endpoint {
     const meta = { [META.serverInfo]: this.#env.serverInfo }
     try {
       const result = await method.answer({ message, features: this.#env.features, call })
-      return isModern ? { resultType: 'complete', ...result, ...method.caching, _meta: meta } : result
+      if (!isModern) return result
+      const own = isObject(result._meta) ? result._meta : {}
+      return { resultType: 'complete', ...result, ...method.caching, _meta: { ...own, ...meta } }
     } catch (error) {
       if (!(error instanceof InputRequired) || method.mayAsk === undefined) throw error
       if (!isModern)
@@ -112,7 +114,7 @@ export class Endpoint {
   }
 
   #describeCall(context: Context, message: Message, signal: AbortSignal, events: EventReply | undefined): Call {
-    const { principal, address, id: requestId, log } = context
+    const { principal, address, id: requestId, log, headers } = context
     const { requestState, inputResponses } = message.params
     const { traceparent } = message.meta
     const isFirst = requestState === undefined
@@ -121,6 +123,7 @@ export class Endpoint {
       principal,
       address,
       requestId,
+      languages: headers['accept-language'],
       log,
       traceparent: typeof traceparent === 'string' ? traceparent : undefined,
       signal,
@@ -129,6 +132,7 @@ export class Endpoint {
       answers: !isFirst && isObject(inputResponses) ? inputResponses : {},
       isUnchanged: () => this.#env.isUnchanged(context),
       canAsk: (method) => canAsk(message, method),
+      hasExtension: (name) => hasExtension(message, name),
       ask(requests, kept) {
         throw new InputRequired(requests, kept)
       },

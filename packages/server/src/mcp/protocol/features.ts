@@ -5,6 +5,8 @@ import type { JsonObject } from './json.ts'
 
 export interface Features {
   readonly instructions: string
+  /** The extensions of the protocol, by name. */
+  readonly extensions: JsonObject
   readonly tools: readonly Tool[]
   readonly prompts: readonly Prompt[]
   readonly resources: Resources
@@ -17,6 +19,7 @@ export interface Tool {
   readonly description: string
   readonly inputSchema: JsonObject
   readonly annotations?: JsonObject
+  readonly _meta?: JsonObject
   call(args: JsonObject, call: Call): Promise<ToolResult>
 }
 
@@ -78,6 +81,8 @@ export interface Call {
   readonly principal: Principal
   readonly address: string
   readonly requestId: string
+  /** The `Accept-Language` of the client. */
+  readonly languages: string | undefined
   readonly log: Logger
   /** The `traceparent` of the message: its caller goes on in this trace (W3C Trace Context). */
   readonly traceparent: string | undefined
@@ -87,6 +92,8 @@ export interface Call {
   isUnchanged(): Promise<boolean>
   /** Whether the client can be asked by this method, such as `elicitation/create`. */
   canAsk(method: string): boolean
+  /** Whether this request declares an extension of its client. */
+  hasExtension(name: string): boolean
   /** The answers to what was asked in the round before; none at first. */
   readonly answers: Readonly<Record<string, unknown>>
   /** What was kept in the round before; undefined at first. */
@@ -101,12 +108,17 @@ export interface ToolResult {
   readonly content: readonly JsonObject[]
   readonly isError?: true
   readonly structuredContent?: JsonObject
+  /** For programs, and not for the model. */
+  readonly _meta?: JsonObject
 }
 
 /** The one form of results: a text, and for programs the same as an object. */
-export function toolResult(text: string, structured?: JsonObject): ToolResult {
-  const content = [{ type: 'text', text }]
-  return structured === undefined ? { content } : { content, structuredContent: structured }
+export function toolResult(text: string, structured?: JsonObject, meta?: JsonObject): ToolResult {
+  return {
+    content: [{ type: 'text', text }],
+    ...(structured === undefined ? {} : { structuredContent: structured }),
+    ...(meta === undefined ? {} : { _meta: meta }),
+  }
 }
 
 /** What the model reads and can correct; errors of the protocol are for programs. */

@@ -82,6 +82,13 @@ function chooseEra(meta: JsonObject, headers: IncomingHttpHeaders): Era {
   return header === undefined || LEGACY_VERSIONS.includes(String(header)) ? 'legacy' : 'modern'
 }
 
+/** Of this very request, as its capabilities are. */
+export function hasExtension({ era, meta }: Message, name: string): boolean {
+  const declared = meta[META.capabilities]
+  if (era !== 'modern' || !isObject(declared)) return false
+  return isObject(declared.extensions) && Object.hasOwn(declared.extensions, name)
+}
+
 /** Methods that name something, and the member that does. */
 const NAMED: ReadonlyMap<string, 'name' | 'uri'> = new Map([
   ['tools/call', 'name'],

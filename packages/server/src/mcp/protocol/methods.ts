@@ -57,17 +57,17 @@ export function createMethods(serverInfo: ServerInfo, listens: boolean): Readonl
 
 const CAPABILITIES = { tools: {}, prompts: {}, resources: {}, completions: {} }
 
-function discover({ features: { instructions } }: MethodRequest, resources: JsonObject): JsonObject {
-  return { supportedVersions: VERSIONS, capabilities: { ...CAPABILITIES, resources }, instructions }
+function discover({ features: { instructions, extensions } }: MethodRequest, resources: JsonObject): JsonObject {
+  return { supportedVersions: VERSIONS, capabilities: { ...CAPABILITIES, resources, extensions }, instructions }
 }
 
 function initialize(
-  { message: { params }, features: { instructions } }: MethodRequest,
+  { message: { params }, features: { instructions, extensions } }: MethodRequest,
   serverInfo: ServerInfo,
 ): JsonObject {
   const [usual] = LEGACY_VERSIONS
   const protocolVersion = LEGACY_VERSIONS.find((known) => known === params.protocolVersion) ?? usual
-  return { protocolVersion, capabilities: CAPABILITIES, serverInfo, instructions }
+  return { protocolVersion, capabilities: { ...CAPABILITIES, extensions }, serverInfo, instructions }
 }
 
 function listTools({ features: { tools } }: MethodRequest): JsonObject {

@@ -5,6 +5,7 @@ import { type QueryService, viewFor } from '../../query/index.ts'
 import type { Call, ResourceContents, Resources, Template } from '../protocol/features.ts'
 import type { JsonObject } from '../protocol/json.ts'
 import { shortText } from '../text/escape.ts'
+import { CHART_URI } from '../tools/chart.ts'
 import { readFeed } from '../tools/feeds.ts'
 import { iqlHelp } from '../tools/iql-guide.ts'
 import { describe, requireReadable } from '../tools/tables.ts'
@@ -16,14 +17,26 @@ const FOR_A_MINUTE = 60_000
 const LISTED = 100
 const IQL = { uri: 'gatehouse://iql', name: 'iql', description: 'The query language in short.', mimeType: TEXT }
 
+/** MCP Apps 2026-01-26: a page that the client shows in a frame, with what tools gave it. */
+const CHART = {
+  uri: CHART_URI,
+  name: 'chart',
+  description: 'Draws the results of the tool chart.',
+  mimeType: 'text/html;profile=mcp-app',
+}
+/** The page loads nothing and calls nobody. */
+const CHART_META = { ui: { csp: { connectDomains: [], resourceDomains: [] }, prefersBorder: true } }
+
 export interface ResourcesEnv {
   readonly query: QueryService
   readonly feeds: () => FeedService | undefined
   readonly names: Names
   readonly readWatch: (id: string, call: Call) => Promise<string | undefined>
+  /** In the first of the languages, as `Accept-Language` has them, that there is. */
+  readonly chartPage: (languages: string | undefined) => Promise<string | undefined>
 }
 
-export function createResources({ query, feeds, names, readWatch }: ResourcesEnv): Resources {
+export function createResources({ query, feeds, names, readWatch, chartPage }: ResourcesEnv): Resources {
   return {
     templates: createTemplates(names),
     async list(cursor, { principal }) {
@@ -33,10 +46,11 @@ export function createResources({ query, feeds, names, readWatch }: ResourcesEnv
       const last = page.at(-1)
       const next = start + LISTED < tables.length && last !== undefined ? { nextCursor: last } : {}
       const described = page.map((name) => ({ ...tableResource(name), description: tableText(query, name) }))
-      return { resources: cursor === undefined ? [IQL, ...described] : described, ...next }
+      return { resources: cursor === undefined ? [IQL, CHART, ...described] : described, ...next }
     },
     async read(uri, call) {
       if (uri === IQL.uri) return textContents(uri, iqlHelp(undefined), FOR_A_MINUTE)
+      if (uri === CHART.uri) return pageContents(await chartPage(call.languages))
       const table = variables(uri, /^gatehouse:\/\/table\/([^/]+)$/)?.[0]
       if (table !== undefined) return unlessUnknown(() => readTable(uri, table, query, call))
       const watch = variables(uri, WATCH_URI)?.[0]
@@ -104,6 +118,12 @@ async function readTable(
 
 function textContents(uri: string, text: string, ttlMs: number): ResourceContents {
   return { contents: [{ uri, mimeType: TEXT, text }], ttlMs }
+}
+
+function pageContents(text: string | undefined): ResourceContents | undefined {
+  if (text === undefined) return undefined
+  const { uri, mimeType } = CHART
+  return { contents: [{ uri, mimeType, text, _meta: CHART_META }], ttlMs: FOR_A_MINUTE }
 }
 
 /** What does not exist, or not for the caller. */

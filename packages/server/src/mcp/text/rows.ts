@@ -1,4 +1,5 @@
 /** Rows as text for a model: a head, the names, one line of CSV a row; or as JSON. Both within a budget of bytes. */
+import type { Json } from '../../lib/exact-json.ts'
 import { counted, cutBytes, escapeJson, escapeText } from './escape.ts'
 
 export interface Column {
@@ -33,20 +34,17 @@ export interface RowsText {
 
 const CELL_BYTES = 1024
 
-/** `writeAfter` makes the text that the next call gets as `after`. */
-export function writeRows(
-  rows: Rows,
-  { bytes }: Budget,
-  format: 'text' | 'json',
-  writeAfter: (shown: number) => string,
-): RowsText {
+/** Makes the text that the next call gets as `after`, behind that many rows; undefined where no call continues. */
+export type WriteAfter = ((shown: number) => string) | undefined
+
+export function writeRows(rows: Rows, { bytes }: Budget, format: 'text' | 'json', writeAfter: WriteAfter): RowsText {
   return format === 'json' ? writeJson(rows, bytes, writeAfter) : writeText(rows, bytes, writeAfter)
 }
 
 function writeText(
   { columns, rows, hasMore: moreFollow, milliseconds }: Rows,
   bytes: number,
-  writeAfter: (shown: number) => string,
+  writeAfter: WriteAfter,
 ): RowsText {
   const names = columns.map(({ name }) => csvCell(name)).join(',')
   const { taken: lines, isCut } = takeWithin(
@@ -58,13 +56,14 @@ function writeText(
   const count = `${counted(lines.length, 'row')}${hasMore ? ', more follow' : ''}`
   const head = `${count} · ${cutBytes(types, 4096) ?? types} · ${Math.round(milliseconds)} ms`
   const tail = hasMore
-    ? [`# ${isCut ? `Cut at ${bytes / 1024} KiB` : 'More rows follow'}: ${goOn(writeAfter(lines.length))}`]
+    ? [`# ${isCut ? `Cut at ${bytes / 1024} KiB` : 'More rows follow'}: ${goOn(writeAfter?.(lines.length))}`]
     : []
   return { text: [head, names, ...lines, ...tail].join('\n'), shown: lines.length, hasMore }
 }
 
-function goOn(after: string): string {
-  return `call again with after "${after}", or ask for less with WHERE, LIMIT or an aggregate.`
+function goOn(after: string | undefined): string {
+  const again = after === undefined ? '' : `call again with after "${after}", or `
+  return `${again}ask for less with WHERE, LIMIT or an aggregate.`
 }
 
 /** Lines that fit; the first one always does, since cells are cut. */
@@ -96,49 +95,67 @@ function csvCell(text: string): string {
   return cut === undefined ? cell : `${cell}…[${Buffer.byteLength(text)} bytes]`
 }
 
-function writeJson(
-  { columns, rows, hasMore: moreFollow }: Rows,
-  bytes: number,
-  writeAfter: (shown: number) => string,
-): RowsText {
-  const values = rows.map((row) => row.map((value, index) => jsonValue(value, columns[index]?.type)))
-  const { taken, isCut } = takeWithin(
-    values.map((row) => () => JSON.stringify(row)),
-    bytes - 1024,
-  )
-  const hasMore = moreFollow || isCut
-  const shown = taken.length
-  const after = hasMore ? writeAfter(shown) : null
-  const structured = { columns, rows: values.slice(0, shown), more: hasMore, after }
+function writeJson({ columns, rows, hasMore: moreFollow }: Rows, bytes: number, writeAfter: WriteAfter): RowsText {
+  const values = takeJsonRows(columns, rows, bytes - 1024)
+  const shown = values.length
+  const hasMore = moreFollow || shown < rows.length
+  const after = hasMore ? (writeAfter?.(shown) ?? null) : null
+  const structured = { columns, rows: values, more: hasMore, after }
   return { text: escapeJson(JSON.stringify(structured)), structured, shown, hasMore }
+}
+
+/** The first rows, as JSON has them, of at most that many bytes. */
+export function takeJsonRows(
+  columns: readonly Column[],
+  rows: Rows['rows'],
+  bytes: number,
+): readonly (readonly Value[])[] {
+  const values = rows.map((row) => jsonRow(row, columns))
+  return values.slice(
+    0,
+    takeWithin(
+      values.map((row) => () => JSON.stringify(row)),
+      bytes,
+    ).taken.length,
+  )
 }
 
 /** What a double holds is a number, everything longer a text. */
 function jsonValue(value: Value, type: string | undefined): Value {
+  if (typeof value === 'object' && value !== null) return shortJson(value)
   if (typeof value !== 'string') return value
   if (type === 'Integer' && Number.isSafeInteger(Number(value))) return Number(value)
-  const cut = cutBytes(value, CELL_BYTES)
-  return cut === undefined ? value : `${cut}…[${Buffer.byteLength(value)} bytes]`
+  return cutText(value) ?? value
+}
+
+/** As it is, or the beginning of its text. */
+function shortJson<Whole extends Json | object>(value: Whole): Whole | string {
+  return cutText(JSON.stringify(value)) ?? value
+}
+
+/** Undefined for what is short. */
+function cutText(text: string): string | undefined {
+  const cut = cutBytes(text, CELL_BYTES)
+  return cut === undefined ? undefined : `${cut}…[${Buffer.byteLength(text)} bytes]`
 }
 
 interface Put {
-  readonly key: unknown
+  readonly key: Json
   readonly row: readonly Value[]
 }
 
-/** A row as JSON has it. */
-export function jsonRow(row: readonly Value[], columns: readonly Column[]): readonly Value[] {
+function jsonRow(row: readonly Value[], columns: readonly Column[]): readonly Value[] {
   return row.map((value, index) => jsonValue(value, columns[index]?.type))
 }
 
-/** What has changed: a line for each row that is new or different, and for each key whose row is gone. */
+/** What has changed: a line for each key whose row is gone, and for each row that is new or different. */
 export function writeChanges(
   columns: readonly Column[],
   put: readonly Put[],
-  remove: readonly unknown[],
+  remove: readonly Json[],
   bytes: number,
-): { readonly text: string; readonly shown: number } {
-  const keyText = (key: unknown) => csvCell(JSON.stringify(key))
+): string {
+  const keyText = (key: Json) => csvCell(JSON.stringify(key))
   const removed = remove.map((key) => () => `- ${keyText(key)}`)
   const added = put.map(({ key, row }) => () => {
     const values = row.map((value, index) => valueText(value, columns[index]?.type))
@@ -149,8 +166,32 @@ export function writeChanges(
   const left = removed.length + added.length - taken.length
   const tail = isCut ? [`# Cut: ${left} changes more. Narrow the statement, or run it with query.`] : []
   const head = `${put.length} new or different (+), ${remove.length} gone (-)`
+  return [head, `key,${names}`, ...taken, ...tail].join('\n')
+}
+
+export interface JsonChanges {
+  readonly put: readonly Put[]
+  readonly remove: readonly Json[]
+  /** Others did not fit. */
+  readonly more: boolean
+}
+
+/** As JSON, of at most that many bytes. */
+export function takeJsonChanges(
+  columns: readonly Column[],
+  put: readonly Put[],
+  remove: readonly Json[],
+  bytes: number,
+): JsonChanges {
+  const keys = remove.map(shortJson)
+  const rows = put.map(({ key, row }) => ({ key: shortJson(key), row: jsonRow(row, columns) }))
+  const { taken, isCut } = takeWithin(
+    [...keys, ...rows].map((change) => () => JSON.stringify(change)),
+    bytes - 1024,
+  )
   return {
-    text: [head, `key,${names}`, ...taken, ...tail].join('\n'),
-    shown: Math.max(0, taken.length - removed.length),
+    put: rows.slice(0, Math.max(0, taken.length - remove.length)),
+    remove: keys.slice(0, taken.length),
+    more: isCut,
   }
 }

@@ -8,6 +8,8 @@ export class BadArguments extends Error {}
 
 export interface Arguments {
   text(name: string): string | undefined
+  texts(name: string): readonly string[] | undefined
+  flag(name: string): boolean | undefined
   integer(name: string): number | undefined
   number(name: string): number | undefined
   object(name: string): Readonly<Record<string, Json>> | undefined
@@ -35,6 +37,14 @@ export function readArguments(
     text(name) {
       const value = args.get(name)
       return typeof value === 'string' ? value : undefined
+    },
+    texts(name) {
+      const value = args.get(name)
+      return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : undefined
+    },
+    flag(name) {
+      const value = args.get(name)
+      return typeof value === 'boolean' ? value : undefined
     },
     integer: readNumber,
     number: readNumber,

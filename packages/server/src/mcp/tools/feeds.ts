@@ -117,10 +117,12 @@ export function writeMessages(messages: readonly StoredMessage[], bytes: number)
 
 /** Digit for digit. */
 function dataText(data: string | undefined): string {
-  if (data === undefined) return '(removed)'
+  return data === undefined ? '(removed)' : escapeJson(shortData(data).replaceAll(/[\n\r\t]/g, ' '))
+}
+
+export function shortData(data: string): string {
   const cut = cutBytes(data, MESSAGE_BYTES)
-  const text = escapeJson((cut ?? data).replaceAll(/[\n\r\t]/g, ' '))
-  return cut === undefined ? text : `${text}…[${Buffer.byteLength(data)} bytes]`
+  return cut === undefined ? data : `${cut}…[${Buffer.byteLength(data)} bytes]`
 }
 
 export function requireFeeds(service: FeedService | undefined): FeedService {

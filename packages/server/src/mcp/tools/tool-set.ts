@@ -32,6 +32,8 @@ export interface ToolEnv {
 export interface Outcome {
   readonly text: string
   readonly structured?: JsonObject | undefined
+  /** For programs, and not for the model. */
+  readonly meta?: JsonObject | undefined
   readonly rows?: number
   readonly tables?: readonly string[]
   /** As it ran, if the arguments do not have it. */
@@ -43,6 +45,7 @@ export interface ToolDefinition {
   readonly title: string
   readonly description: string
   readonly inputSchema: JsonObject
+  readonly _meta?: JsonObject
   /** Arguments of a call, which errors show. */
   readonly example: JsonObject
   readonly run: (args: Arguments, call: Call) => Promise<Outcome>
@@ -67,7 +70,7 @@ export function makeTool(definition: ToolDefinition, env: ToolEnv): Tool {
         outcome = await inSpan(definition.name, call, env, () => run(args, call))
         env.rows.add(call.principal, outcome.rows ?? 0)
         env.metrics.count('gatehouse_mcp_rows_total', {}, outcome.rows ?? 0)
-        return toolResult(outcome.text, outcome.structured)
+        return toolResult(outcome.text, outcome.structured, outcome.meta)
       } catch (error) {
         return describeFailure(error, statement, call, env.query, definition)
       } finally {

@@ -5,12 +5,12 @@ import type { LiveQueries } from '../../query/index.ts'
 import type { Call } from '../protocol/features.ts'
 import type { JsonObject } from '../protocol/json.ts'
 import { counted, escapeJson } from '../text/escape.ts'
-import { jsonRow, writeChanges, writeRows } from '../text/rows.ts'
+import { type Column, takeJsonChanges, writeChanges, writeRows } from '../text/rows.ts'
 import { readFeedChanges } from '../watches/feed-changes.ts'
-import { type LiveChanges, readLiveChanges } from '../watches/live-changes.ts'
+import { type LiveChanges, type LiveRow, readLiveChanges } from '../watches/live-changes.ts'
 import type { Watched, WatchStore } from '../watches/watch-store.ts'
 import type { Arguments } from './arguments.ts'
-import { requireFeeds, writeMessages } from './feeds.ts'
+import { requireFeeds, shortData, writeMessages } from './feeds.ts'
 import { FORMAT, object, PARAMETERS, STATEMENT } from './schemas.ts'
 import type { Statements } from './statements.ts'
 import type { Outcome, ToolDefinition } from './tool-set.ts'
@@ -151,12 +151,13 @@ async function readState(
   const { lines, shown } = writeMessages(messages, BUDGET.bytes)
   const tail = hasMore ? ['# More follow: call changes again.'] : []
   const structured = {
-    messages: messages.map((message) => ({
+    messages: messages.slice(messages.length - shown).map((message) => ({
       topic: message.topic,
       time: new Date(message.time).toISOString(),
-      data: message.data ?? null,
+      data: message.data === undefined ? null : shortData(message.data),
     })),
     more: hasMore,
+    skipped: messages.length - shown,
   }
   const cut = shown < messages.length ? `, the newest ${shown} that fit` : ''
   const text = [`${counted(messages.length, 'message')}${cut}`, ...lines, ...tail].join('\n')
@@ -168,17 +169,21 @@ function describeChanges(
   watched: Extract<Watched, { kind: 'statement' }>,
 ): State {
   if (columns !== undefined) {
-    const rows = { columns, rows: put.map(({ row }) => row), hasMore: false, milliseconds: 0 }
-    const written = writeRows(rows, BUDGET, 'json', () => '')
-    const { text } = writeRows({ ...rows, rows: rows.rows.slice(0, BUDGET.rows) }, BUDGET, 'text', () => '')
-    const structured = { ...written.structured, after: null }
+    const rows = put.slice(0, BUDGET.rows).map(({ row }) => row)
+    const whole = { columns, rows, hasMore: rows.length < put.length, milliseconds: 0 }
+    const { text } = writeRows(whole, BUDGET, 'text', undefined)
+    const structured = keyedRows(columns, put, BUDGET.bytes)
     return { watched: { ...watched, columns }, position, isWhole: true, text, structured, count: put.length }
   }
-  const { text, shown } = writeChanges(watched.columns, put, remove, BUDGET.bytes)
-  const { columns: names } = watched
-  const shownPut = put.slice(0, shown).map(({ key, row }) => ({ key, row: jsonRow(row, names) }))
-  const structured = { columns: names, put: shownPut, remove }
+  const text = writeChanges(watched.columns, put, remove, BUDGET.bytes)
+  const structured = { columns: watched.columns, ...takeJsonChanges(watched.columns, put, remove, BUDGET.bytes) }
   return { watched, position, isWhole: false, text, structured, count: put.length + remove.length }
+}
+
+/** A whole result, and the key of each row, by which later changes are applied. */
+export function keyedRows(columns: readonly Column[], rows: readonly LiveRow[], bytes: number) {
+  const { put, more } = takeJsonChanges(columns, rows, [], bytes)
+  return { columns, rows: put.map(({ row }) => row), keys: put.map(({ key }) => key), more, after: null }
 }
 
 /** The head has what the next call needs. */

@@ -108,7 +108,11 @@ export class ResourceSubscriptions implements Subscriptions {
         send: (message: LiveMessage) => {
           if (isChange(message)) for (const tell of listeners) tell()
         },
-        end: drop,
+        // Who listens reads it again, and learns why it ended.
+        end() {
+          drop()
+          for (const tell of listeners) tell()
+        },
       },
     )
     const shared: Shared = { listeners, running }
