@@ -2,6 +2,7 @@
 import { after, before, describe } from 'node:test'
 import { declareAppends } from './suite/appends.ts'
 import { declareBounds } from './suite/bounds.ts'
+import { declareDelays } from './suite/delays.ts'
 import { type OpenedEngine, Workbench } from './suite/engine-under-test.ts'
 import { declareFollowing } from './suite/following.ts'
 import { declareModel } from './suite/model.ts'
@@ -9,7 +10,7 @@ import { declareReads } from './suite/reads.ts'
 import { declareTopics } from './suite/topics.ts'
 
 /** `open` is called once; every test declares feeds of its own. */
-export function engineSuite(name: string, open: () => Promise<OpenedEngine>): void {
+export function engineSuite(name: string, open: () => Promise<OpenedEngine>, hasDelays = true): void {
   describe(`the engine ${name}`, () => {
     let bench: Workbench | undefined
     before(async () => {
@@ -25,6 +26,7 @@ export function engineSuite(name: string, open: () => Promise<OpenedEngine>): vo
     declareBounds(use)
     declareFollowing(use)
     declareModel(use)
+    if (hasDelays) declareDelays(use)
     after(() => bench?.close())
   })
 }

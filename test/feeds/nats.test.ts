@@ -7,16 +7,22 @@ import { engineSuite } from './engine-suite.ts'
 const skip = whyWithoutNats()
 
 if (skip !== undefined) describe('the engine nats', { skip })
-else
-  engineSuite('nats', async () => {
-    const server = await startNats()
-    const open = () =>
-      openNatsFeeds({
-        url: server.url,
-        isDeclared: async () => false,
-        onError: (error) => {
-          throw error
-        },
-      })
-    return { engine: await open(), second: open, lacks: ['cuts of one topic'], close: () => server.close() }
-  })
+else engineSuite('nats', open, false)
+
+async function open() {
+  const server = await startNats()
+  const openNode = () =>
+    openNatsFeeds({
+      url: server.url,
+      isDeclared: async () => false,
+      onError: (error) => {
+        throw error
+      },
+    })
+  return {
+    engine: await openNode(),
+    second: openNode,
+    lacks: ['cuts of one topic'] as const,
+    close: () => server.close(),
+  }
+}

@@ -26,5 +26,14 @@ test('a topic that may send is sent as soon as the socket takes messages again',
 
 function createMessage(topic: string): FeedMessage {
   const data = new JsonText('1')
-  return { topic, pattern: '*', data, position: undefined, isRemoved: false, isRecovered: undefined }
+  return {
+    topic,
+    pattern: '*',
+    data,
+    position: undefined,
+    isRemoved: false,
+    isRecovered: undefined,
+    delay: undefined,
+    licence: undefined,
+  }
 }

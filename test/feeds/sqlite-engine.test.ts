@@ -140,7 +140,7 @@ describe('feeds in SQLite', () => {
     const monotonic = () => (time += syncMs)
     const writer = new LoopWriter(file, monotonic)
     try {
-      assert.equal(writer.write([{ job: { kind: 'define', feed }, now: 0 }])?.length, 1)
+      assert.equal(writer.write([{ job: { kind: 'define', feed, delays: [] }, now: 0 }])?.length, 1)
       for (let number = 0; number < 30; number++) {
         assert.equal(writer.write([append('1'.repeat(100_000))])?.[0]?.kind, 'appended')
         time += 250

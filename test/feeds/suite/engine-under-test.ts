@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type {
   FeedEngine,
+  FeedReads,
   FeedStore,
   Follower,
   Following,
@@ -78,8 +79,8 @@ export class Workbench {
   }
 
   /** A new feed on the first node. */
-  create(differences: Partial<Feed> = {}): Promise<FeedStore> {
-    return this.engine.open(this.define(differences))
+  create(differences: Partial<Feed> = {}, delays: readonly number[] = []): Promise<FeedStore> {
+    return this.engine.open(this.define(differences), delays)
   }
 
   /** A new feed, as each node has it. */
@@ -146,7 +147,7 @@ const MOST_PAGES = 10_000
 
 /** Reads page by page to the end, and checks what holds for each page. */
 export async function readAll(
-  store: FeedStore,
+  store: FeedReads,
   choice: TopicChoice,
   after = 0,
   { kind = 'history', limit = 1000 }: Partial<ReadOptions> = {},
@@ -197,7 +198,7 @@ export class Received implements Follower {
   #onPurge: () => void = () => {}
 
   /** Follows the topics of these choices. */
-  static async of(store: FeedStore, ...choices: readonly TopicChoice[]): Promise<Received & { following: Following }> {
+  static async of(store: FeedReads, ...choices: readonly TopicChoice[]): Promise<Received & { following: Following }> {
     const received = new Received()
     for (const choice of choices) received.want(choice)
     const following = store.follow(received)

@@ -4,8 +4,11 @@ import type { DroppedFeed, Feed, TopicChoice } from './feed.ts'
 /** Loaded, and opened, for the first declared feed. */
 export interface FeedEngine {
   readonly name: 'sqlite' | 'postgres' | 'nats'
-  /** Finds what is stored of the generation of a feed, or creates it. What does not fit the definition any more is removed. */
-  open(feed: Feed): Promise<FeedStore>
+  /**
+   * Finds what is stored of the generation of a feed, or creates it. What does not fit the definition any more is removed. `delays`, in
+   * milliseconds: for each of them, readers can see the feed that much later.
+   */
+  open(feed: Feed, delays?: readonly number[]): Promise<FeedStore>
   /** Forgets what is stored of one generation, which is no longer declared; never that of another with the same name. */
   drop(feed: DroppedFeed): Promise<void>
   /** The generations of which something is stored, and which belong to this installation only. */
@@ -16,22 +19,15 @@ export interface FeedEngine {
 }
 
 /**
- * The messages of one feed. They are numbered: `seq` grows by any amount from each message to the next, in the order in which they
- * become visible, so that no reader that has seen one can later find an earlier one.
+ * Messages of one feed, as they can be read. They are numbered: `seq` grows by any amount from each message to the next, in the order in
+ * which they become visible, so that no reader that has seen one can later find an earlier one.
+ *
+ * What delayed readers see is one too, with the numbers, times and epoch of the feed: messages become visible when they are old enough.
+ * Nothing that it says depends on a younger one.
  */
-export interface FeedStore {
+export interface FeedReads {
   /** Random text of at most 16 letters and digits; a new one after a purge or when messages may have been lost (a restored backup). */
   readonly epoch: string
-  /** The definition has changed: what no longer fits is removed. */
-  update(feed: Feed): Promise<void>
-  /**
-   * All or none of the messages. Resolves when they are durable, if the feed is stored. Throws a Refusal for too many topics
-   * (`feed.topics`), too many bytes (`feed.full`) or a key that was used for another request (`feed.key_used`).
-   * While many wait, publishers take turns.
-   */
-  append(messages: readonly NewMessage[], once?: PublishOnce, publisher?: string): Promise<Appended>
-  /** Whether a request with this key was appended before. Throws a Refusal for a key that was used for another request. */
-  wasAppended(once: PublishOnce): Promise<boolean>
   /**
    * Messages with a higher `seq` than `after`, in order, of a feed that is stored. `kind` newest: only the newest message of each topic
    * (its state), topics in the order of these; otherwise the history.
@@ -41,13 +37,32 @@ export interface FeedStore {
   readLast(choice: TopicChoice, count: number): Promise<readonly StoredMessage[]>
   /** The topics that hold a state or history, by name. */
   listTopics(page: TopicPage): Promise<readonly StoredTopic[]>
-  usage(): Promise<Usage>
   /** Passes on what is appended from now on, by this node and by all others. There is at most one follower. */
   follow(follower: Follower): Following
-  /** Forgets all messages: a new epoch, and `purged` of every follower. */
-  purge(): Promise<void>
   close(): void
 }
+
+/** The messages of one feed, all of them. */
+export interface FeedStore extends FeedReads {
+  /** The definition has changed: what no longer fits is removed. */
+  update(feed: Feed, delays?: readonly number[]): Promise<void>
+  /** The feed as it was this much earlier; undefined if that is not kept. */
+  delayed(delay: number): FeedReads | undefined
+  /**
+   * All or none of the messages. Resolves when they are durable, if the feed is stored. Throws a Refusal for too many topics
+   * (`feed.topics`), too many bytes (`feed.full`) or a key that was used for another request (`feed.key_used`).
+   * While many wait, publishers take turns.
+   */
+  append(messages: readonly NewMessage[], once?: PublishOnce, publisher?: string): Promise<Appended>
+  /** Whether a request with this key was appended before. Throws a Refusal for a key that was used for another request. */
+  wasAppended(once: PublishOnce): Promise<boolean>
+  usage(): Promise<Usage>
+  /** Forgets all messages: a new epoch, and `purged` of every follower. */
+  purge(): Promise<void>
+}
+
+/** Messages were made visible to the readers with a delay. */
+export type OnMoved = (moved: { readonly feed: string; readonly lateMs: number }) => void
 
 export interface NewMessage {
   readonly topic: string

@@ -33,6 +33,9 @@ export class CoreStore implements FeedStore {
     this.#feed = feed
   }
 
+  /** NATS keeps no earlier states. */
+  delayed(): undefined {}
+
   async update(feed: Feed): Promise<void> {
     this.#feed = feed
   }

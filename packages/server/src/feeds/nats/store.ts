@@ -18,6 +18,9 @@ export class NatsFeedStore<Store extends FeedStore> implements FeedStore {
     return this.#store.epoch
   }
 
+  /** NATS keeps no earlier states. */
+  delayed(): undefined {}
+
   async update(feed: Feed): Promise<void> {
     const before = this.#store
     const next = await this.#open(feed, { feed: this.#feed, store: before })

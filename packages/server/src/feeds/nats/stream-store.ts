@@ -79,6 +79,9 @@ export class StreamStore implements FeedStore {
   }
 
   /** The stream has been changed. */
+  /** NATS keeps no earlier states. */
+  delayed(): undefined {}
+
   async update(feed: Feed): Promise<void> {
     this.#feed = feed
     this.#bounds.forget()

@@ -18,12 +18,13 @@ export const KEY_MS = 24 * 3_600_000
 
 /**
  * Messages are numbered without gaps. `p_requests` has the index of each message's request, from 1. Owner, key and fingerprint are null
- * for a request without a key. The removal of a topic that holds nothing is left out.
+ * for a request without a key. The removal of a topic that holds nothing is left out. Messages that delayed readers are shown have numbers
+ * and times already: `p_seqs` and `p_times`, which are null otherwise.
  */
 export const APPEND_FUNCTION = `
-create or replace function ${SCHEMA}.append_2(
+create or replace function ${SCHEMA}.append_3(
   p_feed integer, p_now bigint, p_topics text[], p_data text[], p_requests integer[],
-  p_owners text[], p_keys text[], p_fingerprints text[],
+  p_owners text[], p_keys text[], p_fingerprints text[], p_seqs bigint[], p_times bigint[],
   out o_first_seq bigint, out o_count bigint, out o_time bigint, out o_requests integer[], out o_ends bigint[],
   out o_repeated integer[], out o_repeated_seqs bigint[], out o_repeated_times bigint[], out o_used integer[],
   out o_purges bigint
@@ -36,6 +37,8 @@ declare
   v_most integer;
   v_more_topics bigint := 0;
   v_more_bytes bigint := 0;
+  v_held_bytes bigint := 0;
+  v_kept_bytes bigint := 0;
   v_trimmed_seq bigint;
 begin
   select * into f from ${SCHEMA}.feeds where id = p_feed for update;
@@ -70,16 +73,16 @@ begin
     get diagnostics o_count = row_count;
   else
     with given as (
-      select m.i, m.topic, m.data, m.request, t.old, lag(m.data) over w as before, row_number() over w as k
+      select m.i, m.topic, m.data, m.request, t.old, coalesce(p_times[m.i], o_time) as time, lag(m.data) over w as before, row_number() over w as k
       from unnest(v_topics, v_data, v_requests) with ordinality as m (topic, data, request, i)
       -- With LIMIT each is found by the index, whatever PostgreSQL believes about the size of the table.
       left join lateral (select t as old from ${SCHEMA}.topics t where t.feed = p_feed and t.topic = m.topic limit 1) t on true
       window w as (partition by m.topic order by m.i)
     ), numbered as (
-      select f.last_seq + row_number() over (order by i) as seq, topic, data, request, old, coalesce(octet_length(data), 0) as bytes
+      select coalesce(p_seqs[i], f.last_seq + row_number() over (order by i)) as seq, time, topic, data, request, old, coalesce(octet_length(data), 0) as bytes
       from given where data is not null or before is not null or (k = 1 and (old).is_live)
     ), counted as (
-      select seq, topic, data, request, bytes, old,
+      select seq, time, topic, data, request, bytes, old,
         coalesce((old).last_n, f.last_seq) + row_number() over w as n,
         (coalesce((old).total, 0) + sum(bytes) over w)::bigint as total,
         coalesce(lag(seq) over w, (old).last_seq, f.forgotten_seq) as previous_seq,
@@ -93,7 +96,7 @@ begin
       from counted window w as (partition by topic order by seq), t as (partition by topic)
     ), written as (
       insert into ${SCHEMA}.messages (feed, class, seq, time, n, total, topic, data)
-      select p_feed, f.class, seq, o_time, n, total, topic, data from msg where f.kind = ${KIND.history}
+      select p_feed, f.class, seq, time, n, total, topic, data from msg where f.kind = ${KIND.history} or f.held_time > 0
     ), changed as (
       select *, n - v_most as beyond_n, coalesce((old).is_live, false) as was_live, coalesce((old).total - (old).trimmed_total, 0) as old_bytes,
         case when removed_n is not null then removed_n - 1
@@ -117,12 +120,12 @@ begin
           and m.feed = p_feed and m.class = f.class and m.topic = c.topic and m.n = c.beyond_n limit 1
       ) o on true
     ), trimmed as materialized (
-      select topic, data, seq, n, total, was_live, old_bytes, coalesce(removed_n, (old).removed_n, 0) as removed_n,
+      select topic, data, seq, time, n, total, was_live, old_bytes, coalesce(removed_n, (old).removed_n, 0) as removed_n,
         coalesce(cut_n, base_n) as trimmed_n, coalesce(cut_seq, base_seq) as trimmed_seq, coalesce(cut_total, base_total) as trimmed_total
       from bounded
     ), kept as (
       insert into ${SCHEMA}.topics as t (feed, topic, is_live, last_n, last_seq, last_time, total, trimmed_n, trimmed_seq, trimmed_total, removed_n, state_seq, removed_seq, data)
-      select p_feed, topic, data is not null, n, seq, o_time, total, trimmed_n, trimmed_seq, trimmed_total,
+      select p_feed, topic, data is not null, n, seq, time, total, trimmed_n, trimmed_seq, trimmed_total,
         removed_n, case when f.is_latest then seq end, case when data is null then seq end, case when f.is_latest then data end
       from trimmed
       on conflict (feed, topic) do update set is_live = excluded.is_live, last_n = excluded.last_n, last_seq = excluded.last_seq,
@@ -130,8 +133,9 @@ begin
         trimmed_total = excluded.trimmed_total, removed_n = excluded.removed_n, state_seq = excluded.state_seq,
         removed_seq = excluded.removed_seq, data = excluded.data
     )
-    select (select count(*) from msg), e.requests, e.ends, d.topics, d.bytes, d.trimmed_seq
-    into o_count, o_requests, o_ends, v_more_topics, v_more_bytes, v_trimmed_seq
+    select (select count(*) from msg), e.requests, e.ends, d.topics, d.bytes, d.trimmed_seq,
+      (select case when f.held_time > 0 then sum(bytes) end from msg)
+    into o_count, o_requests, o_ends, v_more_topics, v_more_bytes, v_trimmed_seq, v_held_bytes
     from (
       select coalesce(sum((data is not null)::int - was_live::int), 0) as topics,
         coalesce(sum(total - trimmed_total - old_bytes), 0) as bytes, coalesce(max(trimmed_seq), 0) as trimmed_seq
@@ -142,7 +146,12 @@ begin
     ) e;
     if v_more_topics > 0 and f.topics + v_more_topics > f.max_topics then
       raise exception using errcode = '${TOO_MANY_TOPICS}', message = 'The feed has too many topics';
-    elsif v_more_bytes > 0 and f.bytes + v_more_bytes > f.max_bytes then
+    end if;
+    v_held_bytes := coalesce(v_held_bytes, 0);
+    if f.held_time > 0 then
+      select f.held_bytes + coalesce(sum(bytes), 0) into v_kept_bytes from ${SCHEMA}.feeds where source = p_feed;
+    end if;
+    if v_more_bytes + v_held_bytes > 0 and f.bytes + v_kept_bytes + v_more_bytes + v_held_bytes > f.max_bytes then
       raise exception using errcode = '${TOO_MANY_BYTES}', message = 'The feed is full';
     end if;
   end if;
@@ -155,13 +164,26 @@ begin
     where k.key is not null and k.i <> all (coalesce(o_repeated, '{}') || coalesce(o_used, '{}'))
     on conflict (feed, owner, key) do update set fingerprint = excluded.fingerprint, seq = excluded.seq, time = excluded.time;
   end if;
-  update ${SCHEMA}.feeds set last_seq = f.last_seq + o_count, last_time = o_time, topics = f.topics + v_more_topics,
+  update ${SCHEMA}.feeds set last_seq = greatest(f.last_seq, coalesce(p_seqs[cardinality(p_seqs)], f.last_seq + o_count)),
+    moved_seq = coalesce(p_seqs[cardinality(p_seqs)], f.moved_seq),
+    last_time = coalesce(p_times[cardinality(p_times)], o_time), held_bytes = f.held_bytes + v_held_bytes, topics = f.topics + v_more_topics,
     bytes = f.bytes + v_more_bytes, trimmed_seq = greatest(f.trimmed_seq, v_trimmed_seq)
   where id = p_feed;
 end $gh$`
 
-/** For nodes of version 1.0, which know nothing of purges here. */
-export const EARLIER_APPEND_FUNCTION = `
+/** For nodes that know nothing of delayed readers, and for those of version 1.0, which know nothing of purges here. */
+export const EARLIER_APPEND_FUNCTIONS: readonly string[] = [
+  `
+create or replace function ${SCHEMA}.append_2(
+  p_feed integer, p_now bigint, p_topics text[], p_data text[], p_requests integer[],
+  p_owners text[], p_keys text[], p_fingerprints text[],
+  out o_first_seq bigint, out o_count bigint, out o_time bigint, out o_requests integer[], out o_ends bigint[],
+  out o_repeated integer[], out o_repeated_seqs bigint[], out o_repeated_times bigint[], out o_used integer[],
+  out o_purges bigint
+) language sql as $gh$
+  select * from ${SCHEMA}.append_3(p_feed, p_now, p_topics, p_data, p_requests, p_owners, p_keys, p_fingerprints, null, null)
+$gh$`,
+  `
 create or replace function ${SCHEMA}.append_1(
   p_feed integer, p_now bigint, p_topics text[], p_data text[], p_requests integer[],
   p_owners text[], p_keys text[], p_fingerprints text[],
@@ -170,4 +192,5 @@ create or replace function ${SCHEMA}.append_1(
 ) language sql as $gh$
   select o_first_seq, o_count, o_time, o_requests, o_ends, o_repeated, o_repeated_seqs, o_repeated_times, o_used
   from ${SCHEMA}.append_2(p_feed, p_now, p_topics, p_data, p_requests, p_owners, p_keys, p_fingerprints)
-$gh$`
+$gh$`,
+]

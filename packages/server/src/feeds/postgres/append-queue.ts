@@ -53,7 +53,7 @@ interface AppendRow {
   readonly o_purges: number
 }
 
-const APPEND = `select * from ${SCHEMA}.append_2($1, $2, $3, $4, $5, $6, $7, $8)`
+const APPEND = `select * from ${SCHEMA}.append_3($1, $2, $3, $4, $5, $6, $7, $8, null, null)`
 /** Messages of a group, or one request. */
 const MOST_MESSAGES = 2_000
 /** Longer messages count as several. */

@@ -35,4 +35,6 @@ begin
   if v_before = v_now then return; end if;
   update ${SCHEMA}.marks set value = v_now where name = 'history';
   update ${SCHEMA}.feeds set purges = purges + 1, epoch = substr(md5(random()::text || clock_timestamp()::text || id), 1, 16);
+  -- Positions of delayed readers are those of the feed.
+  update ${SCHEMA}.feeds d set epoch = s.epoch from ${SCHEMA}.feeds s where s.id = d.source;
 end $gh$`

@@ -41,9 +41,12 @@ export function storageKind({ keep, history }: Pick<Feed, 'keep' | 'history'>): 
 }
 
 const HEADER = `f.last_seq as "lastSeq", f.last_time as "lastTime", f.epoch, f.purges`
-/** $1 is the feed, $2 the time. */
+/** $1 is the feed, $2 the time. What delayed readers see expires when it is that old for them. */
 const FEED = `f as materialized (
-  select *, greatest(coalesce($2::bigint, ${DATABASE_TIME}), last_time) as now from ${SCHEMA}.feeds where id = $1)`
+  select *, greatest(coalesce($2::bigint, ${DATABASE_TIME}) - delay, last_time) as now from ${SCHEMA}.feeds where id = $1)`
+const DELAYED_FEED = `f as materialized (
+  select d.*, s.class as source_class, s.purged_seq as source_purged_seq
+  from ${SCHEMA}.feeds d join ${SCHEMA}.feeds s on s.id = d.source where d.id = $1 and $2::bigint is null)`
 
 /** $1 is the list of feeds. */
 export const HEADERS = `select f.id, ${HEADER} from ${SCHEMA}.feeds f where f.id = any ($1::integer[])`
@@ -224,10 +227,13 @@ export function readTopics(
 /** More topics than these are not sent to the database: everything is read. */
 const MOST_TOPICS = 2000
 
-/** What a follower has not seen yet. Of a feed with states alone only the newest message of each topic is there. */
+/**
+ * What a follower has not seen yet. Of a feed with states alone only the newest message of each topic is there; for delayed readers all
+ * messages are.
+ */
 export function readNews(
   feed: Feed,
-  id: number,
+  { id, isDelayed }: { readonly id: number; readonly isDelayed: boolean },
   { through, throughTime }: { readonly through: number; readonly throughTime: number },
   wanted: { readonly topics: ReadonlySet<string>; readonly prefixes: ReadonlySet<string> },
   limit: number,
@@ -242,6 +248,10 @@ export function readNews(
   }
   // Times do not go back: older partitions are not searched.
   values.list.push(throughTime)
+  const held =
+    (): string => `select m.seq, m.time, m.topic, m.data from ${SCHEMA}.messages m where m.feed = f.source and m.class = f.source_class
+    and m.seq > $3 and m.seq <= f.last_seq and m.seq > f.source_purged_seq and m.time >= $5 and ${wants('m.topic')} order by m.seq limit $4`
+  if (isDelayed) return { sql: `with ${DELAYED_FEED} ${page(held(), 'asc', '')}`, values: values.list }
   const source =
     storageKind(feed) === KIND.states
       ? `select ${STATE} from ${SCHEMA}.topics t where t.feed = $1 and t.state_seq > $3 and t.last_time >= $5 and ${wants('t.topic')}

@@ -2,20 +2,26 @@
 import type { ClientBase } from 'pg'
 import { checkPrivileges } from '../../store/database/privileges.ts'
 import { UnfitDatabase } from '../../store/database/unfit-database.ts'
-import { APPEND_FUNCTION, EARLIER_APPEND_FUNCTION } from './append-function.ts'
+import { APPEND_FUNCTION, EARLIER_APPEND_FUNCTIONS } from './append-function.ts'
 import type { FeedDatabase } from './database.ts'
+import { DELAYED_FUNCTIONS } from './delayed-functions.ts'
 import { BEGIN_EPOCHS_FUNCTION } from './lost-writes.ts'
-import { FUNCTIONS, PURGE_FUNCTION } from './sweep-functions.ts'
-import { CLASSES, KIND, PURGED_SEQ, SCHEMA, TABLES } from './tables.ts'
+import { FUNCTIONS, PURGE_FUNCTION, SWEEP_FUNCTION } from './sweep-functions.ts'
+import { CLASSES, DELAYED_FEEDS, KIND, PURGED_SEQ, SCHEMA, TABLES } from './tables.ts'
 
 /**
  * The next version adds its statements to this list. Functions are named for the version that changed them, so that nodes of two versions
  * can run at once.
  */
-const VERSIONS: readonly (readonly string[])[] = [[...TABLES, ...FUNCTIONS, BEGIN_EPOCHS_FUNCTION]]
+const VERSIONS: readonly (readonly string[])[] = [[...TABLES, ...FUNCTIONS]]
 /** Changes with which nodes of earlier versions can go on; the next one is added to this list. */
 const ADDITIONS: readonly (readonly string[])[] = [
-  [PURGED_SEQ, PURGE_FUNCTION, APPEND_FUNCTION, EARLIER_APPEND_FUNCTION],
+  [PURGED_SEQ],
+  [
+    ...[DELAYED_FEEDS, PURGE_FUNCTION, SWEEP_FUNCTION, BEGIN_EPOCHS_FUNCTION, APPEND_FUNCTION],
+    ...EARLIER_APPEND_FUNCTIONS,
+    ...DELAYED_FUNCTIONS,
+  ],
 ]
 const LOCK = `select pg_advisory_xact_lock(hashtext('${SCHEMA} setup'), 0)`
 
@@ -85,7 +91,7 @@ export function classPartitions(classIndex: number) {
 interface ClassRow {
   readonly class: number
   readonly feeds: number
-  /** The longest time of a history. */
+  /** The longest time for which messages are kept: for a history, or for delayed readers. */
   readonly kept: number
   /** The time of the newest message. */
   readonly last: number
@@ -99,7 +105,7 @@ interface PartitionRow {
 /** Of all classes: also of feeds that were dropped. */
 export async function maintainPartitions(database: FeedDatabase): Promise<void> {
   const used = await database.read<ClassRow>(
-    `select c.class, count(f.id) as feeds, coalesce(max(f.history_time), 0) as kept, coalesce(max(f.last_time), 0) as last
+    `select c.class, count(f.id) as feeds, coalesce(max(f.history_time + f.delay + f.held_time), 0) as kept, coalesce(max(f.last_time), 0) as last
      from unnest($1::smallint[]) as c (class) left join ${SCHEMA}.feeds f on f.class = c.class group by c.class`,
     [CLASSES.map((_class, index) => index)],
   )
@@ -117,9 +123,11 @@ export async function maintainPartitions(database: FeedDatabase): Promise<void> 
   }
 }
 
-/** Not before the marks of its topics say that its messages are gone. */
+/** Not before the marks of its topics say that its messages are gone, and delayed readers have them. */
 function dropPartition(database: FeedDatabase, name: string): Promise<void> {
   const needed = `select 1 from ${SCHEMA}.feeds f where f.kind = ${KIND.history}
-    and exists (select from ${SCHEMA}.${name} m where m.feed = f.id and m.seq > f.swept_seq) limit 1`
+      and exists (select from ${SCHEMA}.${name} m where m.feed = f.id and m.seq > f.swept_seq)
+    union all select 1 from ${SCHEMA}.feeds d join ${SCHEMA}.feeds f on f.id = d.source
+      where exists (select from ${SCHEMA}.${name} m where m.feed = f.id and m.seq > greatest(d.moved_seq, f.purged_seq)) limit 1`
   return database.dropTable(`${SCHEMA}.${name}`, needed)
 }

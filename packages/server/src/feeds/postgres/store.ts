@@ -2,10 +2,12 @@
 import { randomBytes } from 'node:crypto'
 import type {
   Appended,
+  FeedReads,
   FeedStore,
   Follower,
   Following,
   NewMessage,
+  OnMoved,
   Page,
   PublishOnce,
   ReadOptions,
@@ -14,22 +16,13 @@ import type {
   TopicPage,
   Usage,
 } from '../engine.ts'
-import { chooses, type Feed, type TopicChoice } from '../feed.ts'
+import type { Feed, TopicChoice } from '../feed.ts'
 import { refuseAppend } from '../refusals.ts'
 import { NO_FEED, TOO_MANY_BYTES, TOO_MANY_TOPICS } from './append-function.ts'
-import { type AppendedGroup, AppendQueue } from './append-queue.ts'
+import { AppendQueue } from './append-queue.ts'
 import { errorCode, type FeedDatabase } from './database.ts'
-import { FeedFollowing, type News, type Seen } from './following.ts'
-import {
-  type HeaderRow,
-  type PageRow,
-  readHistory,
-  readLast,
-  readNewest,
-  readNews,
-  readTopics,
-  storageKind,
-} from './reads.ts'
+import { PostgresFeedReads } from './feed-reads.ts'
+import { storageKind } from './reads.ts'
 import { classPartitions, createPartitions } from './setup.ts'
 import { historyClass, KIND, SCHEMA } from './tables.ts'
 
@@ -38,27 +31,34 @@ export interface StoreOptions {
   /** Tells the other nodes. */
   readonly announce: (id: number, news: number | 'purged') => void
   readonly onError: (error: unknown) => void
-  readonly onClose: () => void
+  readonly onMoved: OnMoved
+  /** What is read of the feed, by delayed readers too: it is to be told what other nodes append. */
+  readonly onOpen: (reads: PostgresFeedReads) => void
+  readonly onClose: (reads: PostgresFeedReads) => void
 }
 
-/** How many messages a node reads at once. */
-const NEWS_AT_ONCE = 2000
 /** The time in which other nodes read the messages of a feed that is not stored. */
 const NOT_STORED_MS = 60_000
 const NO_PARTITION = '23514'
+
+interface DefinedRow {
+  readonly id: number
+  readonly delays: readonly string[] | null
+  readonly delayed: readonly number[] | null
+}
 
 export class PostgresFeedStore implements FeedStore {
   #feed: Feed
   readonly #options: StoreOptions
   readonly #queue: AppendQueue
-  #id = 0
-  #epoch = ''
-  #purges = -1
-  #following: FeedFollowing | undefined
+  #reads: PostgresFeedReads | undefined
+  #delays: readonly number[] = []
+  /** By delay. */
+  readonly #delayed = new Map<number, PostgresFeedReads>()
 
-  static async open(feed: Feed, options: StoreOptions): Promise<PostgresFeedStore> {
+  static async open(feed: Feed, delays: readonly number[], options: StoreOptions): Promise<PostgresFeedStore> {
     const store = new PostgresFeedStore(feed, options)
-    await store.update(feed)
+    await store.update(feed, delays)
     return store
   }
 
@@ -67,46 +67,95 @@ export class PostgresFeedStore implements FeedStore {
     this.#options = options
     this.#queue = new AppendQueue({
       database: options.database,
-      feedId: () => this.#id,
+      feedId: () => this.id,
       feed: () => this.#feed,
       isStored: () => storageKind(this.#feed) !== KIND.notStored,
       makeRoom: (error) => this.#makeRoom(error),
       explain: (error) => this.#explain(error),
-      onAppended: (group) => this.#onAppended(group),
+      onAppended: (group) => {
+        options.announce(this.id, group.lastSeq)
+        this.#opened.appended(group)
+      },
     })
   }
 
   get id(): number {
-    return this.#id
+    return this.#reads?.id ?? 0
+  }
+
+  /** Of the feed itself, and of what delayed readers see of it. */
+  get sweptIds(): readonly number[] {
+    return [this.id, ...[...this.#delayed.values()].map(({ id }) => id)]
+  }
+
+  get isDelayed(): boolean {
+    return this.#delayed.size > 0
   }
 
   get epoch(): string {
-    return this.#epoch
+    return this.#opened.epoch
   }
 
-  get isFollowed(): boolean {
-    return this.#following?.isReading ?? false
+  async update(feed: Feed, delays: readonly number[] = []): Promise<void> {
+    const kept = storageKind(feed) === KIND.notStored ? [] : delays
+    const { id, delays: stored, delayed } = await this.#define(feed, kept)
+    this.#feed = feed
+    this.#delays = kept
+    this.#reads ??= this.#open(id, false)
+    await this.sweep(id)
+    for (const reads of this.#takeDelayed(stored ?? [], delayed ?? [])) await reads.refresh()
+    if (this.isDelayed) await this.moveDue()
+    await this.#opened.refresh()
   }
 
-  async update(feed: Feed): Promise<void> {
+  async #define(feed: Feed, delays: readonly number[]): Promise<DefinedRow> {
     const { database } = this.#options
     const { history, stateTime, topics, bytes, keep } = feed
     const historyMs = storedHistoryMs(feed)
-    const classIndex = historyClass(historyMs)
-    await this.#createPartitions(feed)
-    const { partitionMs } = classPartitions(classIndex)
-    const [row] = await database.write<{ id: number }>(
-      `select o_id as id from ${SCHEMA}.define_1($1, $2, $3::smallint, $4, $5, $6, $7, $8, $9, $10::smallint, $11) as o_id`,
+    const classIndex = historyClass(historyMs + Math.max(0, ...delays))
+    await createPartitions(database, classIndex, await database.time())
+    const [row] = await database.write<DefinedRow>(
+      `select o_id as id, o_delays as delays, o_delayed as delayed
+       from ${SCHEMA}.define_2($1, $2, $3::smallint, $4, $5, $6, $7, $8, $9, $10::smallint, $11, $12, $13, $14)`,
       [
         ...[feed.generation, newEpoch(), storageKind(feed), keep === 'latest', history?.messages ?? 0, historyMs],
-        ...[stateTime ?? null, topics, bytes, classIndex, partitionMs],
+        ...[stateTime ?? null, topics, bytes, classIndex, classPartitions(classIndex).partitionMs],
+        ...[delays, delays.map((delay) => historyClass(historyMs + delay)), database.now()],
       ],
     )
     if (row === undefined) throw new Error('The feed was not declared')
-    this.#id = row.id
-    this.#feed = feed
-    await this.sweep()
-    await this.refresh()
+    return row
+  }
+
+  /** Returns those that are new. */
+  #takeDelayed(delays: readonly string[], ids: readonly number[]): readonly PostgresFeedReads[] {
+    const stored = new Map(delays.map((delay, index) => [Number(delay), ids[index] ?? 0]))
+    for (const [delay, reads] of this.#delayed)
+      if (stored.get(delay) !== reads.id) {
+        this.#delayed.delete(delay)
+        reads.close()
+      }
+    const added: PostgresFeedReads[] = []
+    for (const [delay, id] of stored) {
+      if (this.#delayed.has(delay)) continue
+      const reads = this.#open(id, true)
+      this.#delayed.set(delay, reads)
+      added.push(reads)
+    }
+    return added
+  }
+
+  #open(id: number, isDelayed: boolean): PostgresFeedReads {
+    const { database, onError, onOpen, onClose } = this.#options
+    const feed = () => this.#feed
+    const reads = new PostgresFeedReads(id, { database, onError, feed, isDelayed, onClose: () => onClose(reads) })
+    onOpen(reads)
+    return reads
+  }
+
+  get #opened(): PostgresFeedReads {
+    if (this.#reads === undefined) throw new Error('The feed is not declared yet')
+    return this.#reads
   }
 
   append(messages: readonly NewMessage[], once?: PublishOnce, publisher = ''): Promise<Appended> {
@@ -116,160 +165,115 @@ export class PostgresFeedStore implements FeedStore {
   async wasAppended({ owner, key, fingerprint }: PublishOnce): Promise<boolean> {
     const [known] = await this.#options.database.read<{ fingerprint: string }>(
       `select fingerprint from ${SCHEMA}.requests where feed = $1 and owner = $2 and key = $3`,
-      [this.#id, owner, key],
+      [this.id, owner, key],
     )
     if (known !== undefined && known.fingerprint !== fingerprint) throw refuseAppend('key', this.#feed)
     return known !== undefined
   }
 
-  async readAfter(choice: TopicChoice, after: number, { kind, limit }: ReadOptions): Promise<Page> {
-    if (storageKind(this.#feed) === KIND.notStored) return { messages: [], through: after, isLast: true, hasGap: false }
-    const read = kind === 'newest' ? readNewest : readHistory
-    const { database } = this.#options
-    // One more shows whether anything follows.
-    const { sql, values } = read(this.#feed, this.#id, database.now(), choice, after, limit + 1)
-    const rows = await database.read<PageRow>(sql, values)
-    const found = messagesIn(rows)
-    const [first] = rows
-    const hasGap = (first?.hasGap ?? true) || after > (first?.lastSeq ?? 0)
-    const messages = found.slice(0, limit)
-    const isLast = (first?.found ?? 0) <= messages.length
-    const through = isLast ? Math.max(after, first?.lastSeq ?? 0) : (messages.at(-1)?.seq ?? after)
-    return { messages, through, isLast, hasGap }
+  readAfter(choice: TopicChoice, after: number, options: ReadOptions): Promise<Page> {
+    return this.#opened.readAfter(choice, after, options)
   }
 
-  async readLast(choice: TopicChoice, count: number): Promise<readonly StoredMessage[]> {
-    if (storageKind(this.#feed) === KIND.notStored || count === 0) return []
-    const { database } = this.#options
-    const { sql, values } = readLast(this.#feed, this.#id, database.now(), choice, count)
-    return messagesIn(await database.read<PageRow>(sql, values)).toReversed()
+  readLast(choice: TopicChoice, count: number): Promise<readonly StoredMessage[]> {
+    return this.#opened.readLast(choice, count)
   }
 
-  async listTopics(page: TopicPage): Promise<readonly StoredTopic[]> {
-    const { database } = this.#options
-    const { sql, values } = readTopics(this.#feed, this.#id, database.now(), page)
-    return (await database.read<StoredTopic>(sql, values)).map(({ topic, time, messages }) => ({
-      topic,
-      time,
-      messages,
-    }))
-  }
-
-  async usage(): Promise<Usage> {
-    const sql = `select topics, bytes from ${SCHEMA}.feeds where id = $1`
-    const [row] = await this.#options.database.read<Usage>(sql, [this.#id])
-    return { topics: row?.topics ?? 0, bytes: row?.bytes ?? 0 }
+  listTopics(page: TopicPage): Promise<readonly StoredTopic[]> {
+    return this.#opened.listTopics(page)
   }
 
   follow(follower: Follower): Following {
-    if (this.#following !== undefined) throw new Error(`The feed ${this.#feed.name} has a follower already`)
-    const source = {
-      head: () => this.#head(),
-      read: (...asked: Parameters<typeof this.readNews>) => this.readNews(...asked),
-    }
-    this.#following = new FeedFollowing(follower, source, this.#options.onError, () => {
-      this.#following = undefined
-    })
-    return this.#following
+    return this.#opened.follow(follower)
+  }
+
+  delayed(delay: number): FeedReads | undefined {
+    return this.#delayed.get(delay)
+  }
+
+  async usage(): Promise<Usage> {
+    const sql = `select topics, bytes + held_bytes + (select coalesce(sum(d.bytes), 0)::bigint from ${SCHEMA}.feeds d where d.source = f.id) as bytes
+      from ${SCHEMA}.feeds f where id = $1`
+    const [row] = await this.#options.database.read<Usage>(sql, [this.id])
+    return { topics: row?.topics ?? 0, bytes: row?.bytes ?? 0 }
   }
 
   async purge(): Promise<void> {
-    await this.#options.database.write(`select ${SCHEMA}.purge_1($1, $2)`, [this.#id, newEpoch()])
-    await this.refresh()
-    this.#options.announce(this.#id, 'purged')
+    const { database, announce } = this.#options
+    await database.write(`select ${SCHEMA}.purge_1($1, $2)`, [this.id, newEpoch()])
+    for (const reads of [this.#opened, ...this.#delayed.values()]) {
+      await reads.refresh()
+      announce(reads.id, 'purged')
+    }
   }
 
   close(): void {
-    this.#following?.stop()
-    this.#options.onClose()
+    for (const reads of this.#delayed.values()) reads.close()
+    this.#delayed.clear()
+    this.#reads?.close()
   }
 
-  /** Applies the bounds of time. Returns whether anything was done. */
-  async sweep(): Promise<boolean> {
+  /** Applies the bounds of time to the feed, or to what delayed readers see of it. Returns whether anything was done. */
+  async sweep(id = this.id): Promise<boolean> {
     const { announce } = this.#options
     let isDone = false
     for (let isMore = true; isMore; ) {
-      const [swept] = await this.#sweepOnce().catch(async (error) => {
+      const [swept] = await this.#sweepOnce(id).catch(async (error) => {
         if (errorCode(error) !== NO_PARTITION) throw error
         await this.#createPartitions()
-        return this.#sweepOnce()
+        return this.#sweepOnce(id)
       })
       isMore = swept?.o_is_more ?? false
       isDone ||= swept?.o_is_done ?? false
       if ((swept?.o_removed ?? 0) > 0) {
-        const { through } = await this.#head()
-        announce(this.#id, through)
-        this.heard(through)
+        const { through } = await this.#opened.head()
+        announce(this.id, through)
+        this.#opened.heard(through)
       }
     }
     return isDone
   }
 
-  #sweepOnce() {
+  #sweepOnce(id: number) {
     const { database } = this.#options
     return database.write<{ o_removed: number; o_is_done: boolean; o_is_more: boolean }>(
       `select * from ${SCHEMA}.sweep_1($1, $2)`,
-      [this.#id, database.now()],
+      [id, database.now()],
     )
   }
 
-  /** Another node has appended up to this number. */
-  heard(seq: number): void {
-    this.#following?.heard(seq)
-  }
-
-  /** Looks for a purge and for what other nodes have appended. */
-  async refresh(): Promise<void> {
-    this.heard((await this.#head()).through)
-  }
-
-  /** What the row of the feed says now, or said when something was read. */
-  see({ epoch, purges, lastSeq }: HeaderRow): void {
-    if (purges > this.#purges) {
-      const isFirst = this.#purges === -1
-      this.#epoch = epoch
-      this.#purges = purges
-      if (!isFirst) this.#following?.purged()
-    }
-    this.heard(lastSeq)
-  }
-
-  async #head(): Promise<Seen> {
-    const sql = `select last_seq as "lastSeq", last_time as "lastTime", epoch, purges from ${SCHEMA}.feeds where id = $1`
-    const [row] = await this.#options.database.read<HeaderRow>(sql, [this.#id])
-    if (row === undefined) return { through: 0, throughTime: 0 }
-    this.see(row)
-    return { through: row.lastSeq, throughTime: row.lastTime }
-  }
-
-  async readNews({ through, throughTime }: Seen, wanted: Follower['wanted']): Promise<News> {
-    // Those that were wanted when the read began.
-    const topics = new Set(wanted.topics)
-    const prefixes = new Set(wanted.prefixes)
-    const asked = readNews(this.#feed, this.#id, { through, throughTime }, { topics, prefixes }, NEWS_AT_ONCE)
-    const rows = await this.#options.database.read<PageRow>(asked.sql, asked.values)
-    const [first] = rows
-    if (first === undefined) return { messages: [], through, throughTime, isWhole: true }
-    this.see(first)
-    const found = messagesIn(rows)
-    const isCurrent = first.purges === this.#purges
-    const last = found.at(-1)
-    const isWhole = last === undefined || (found.length < NEWS_AT_ONCE && found.length === first.found)
-    const isWanted = ({ topic }: StoredMessage): boolean =>
-      topics.has(topic) || [...prefixes].some((prefix) => chooses({ kind: 'prefix', prefix }, topic))
-    return {
-      messages: isCurrent ? found.filter(isWanted) : [],
-      through: isWhole ? Math.max(through, first.lastSeq) : last.seq,
-      throughTime: isWhole ? first.lastTime : last.time,
-      isWhole,
+  /** Shows delayed readers what is old enough for them. */
+  async moveDue(): Promise<void> {
+    const { database, announce, onMoved } = this.#options
+    for (let isMore = true; isMore; ) {
+      const [moved] = await database.write<{
+        o_feeds: readonly number[]
+        o_seqs: readonly string[]
+        o_late: number
+        o_is_more: boolean
+      }>(`select * from ${SCHEMA}.move_1($1, $2)`, [this.id, database.now()])
+      if (moved === undefined || moved.o_feeds.length === 0) return
+      for (const [index, id] of moved.o_feeds.entries()) {
+        const seq = Number(moved.o_seqs[index])
+        announce(id, seq)
+        for (const reads of this.#delayed.values()) if (reads.id === id) reads.heard(seq)
+      }
+      onMoved({ feed: this.#feed.name, lateMs: moved.o_late })
+      isMore = moved.o_is_more
     }
   }
 
-  #onAppended(group: AppendedGroup): void {
-    this.#options.announce(this.#id, group.lastSeq)
-    // After a purge that this node has not seen yet, the messages are read: followers learn of the purge first.
-    if (group.purges === this.#purges) this.#following?.appended(group)
-    else this.heard(group.lastSeq)
+  /** Held messages that all delayed readers have do not count any more. This node still needs its delays. */
+  async trimHeld(): Promise<void> {
+    const { database } = this.#options
+    for (let isMore = true; isMore; ) {
+      const [trimmed] = await database.write<{ o_known: number; o_is_more: boolean }>(
+        `select * from ${SCHEMA}.trim_held_1($1, $2, $3)`,
+        [this.id, this.#delays, database.now()],
+      )
+      isMore = trimmed?.o_is_more ?? false
+      if (trimmed !== undefined && trimmed.o_known < this.#delays.length) await this.update(this.#feed, this.#delays)
+    }
   }
 
   /** Topics that have expired make room for others, before the next sweep. */
@@ -281,9 +285,10 @@ export class PostgresFeedStore implements FeedStore {
     return true
   }
 
-  async #createPartitions(feed = this.#feed): Promise<void> {
+  async #createPartitions(): Promise<void> {
     const { database } = this.#options
-    await createPartitions(database, historyClass(storedHistoryMs(feed)), await database.time())
+    const classIndex = historyClass(storedHistoryMs(this.#feed) + Math.max(0, ...this.#delays))
+    await createPartitions(database, classIndex, await database.time())
   }
 
   #explain(error: unknown): unknown {
@@ -307,10 +312,4 @@ function storedHistoryMs(feed: Feed): number {
 /** At most 16 letters and digits. */
 function newEpoch(): string {
   return randomBytes(8).toString('hex')
-}
-
-function messagesIn(rows: readonly PageRow[]): StoredMessage[] {
-  return rows.flatMap(({ seq, time, topic, data }) =>
-    seq === null || time === null || topic === null ? [] : [{ seq, time, topic, data: data ?? undefined }],
-  )
 }

@@ -14,18 +14,20 @@ const OLDEST = (table: string, column: string, isWanted: string): string =>
 /** The feeds of $1 for which there is something to sweep at the time $2. */
 export const DUE = `
 select f.id from (
-  select *, greatest(coalesce($2::bigint, ${DATABASE_TIME}), last_time) as now from ${SCHEMA}.feeds where id = any ($1::integer[])
+  select *, greatest(coalesce($2::bigint, ${DATABASE_TIME}) - delay, last_time) as now from ${SCHEMA}.feeds where id = any ($1::integer[])
 ) f where f.kind <> ${KIND.notStored} and (
   f.kind = ${KIND.history} and ${OLDEST('messages', 'time', 'x.class = f.class and x.seq > f.swept_seq order by x.seq')} <= f.now - f.history_time
-  or f.is_latest and ${OLDEST('topics', 'last_time', 'x.is_live and x.state_seq is not null order by x.state_seq')} <= f.now - f.state_time
+  or f.is_latest and f.source is null and ${OLDEST('topics', 'last_time', 'x.is_live and x.state_seq is not null order by x.state_seq')} <= f.now - f.state_time
   or ${OLDEST('topics', 'last_time', 'x.removed_seq is not null order by x.removed_seq')} <= f.now - ${REMOVED_MS}
   or ${OLDEST('requests', 'time', 'true order by x.time')} <= f.now - ${KEY_MS})`
 
 /**
+ * What delayed readers see is swept by the time of their messages. Topics expire at the source, whose removals they are shown.
+ *
  * Trims what is too old, and appends the removal of topics that have expired: under the lock of the feed, so exactly once. Returns how
  * many were removed, whether anything was done, and whether more is left to do.
  */
-const SWEEP = `
+export const SWEEP_FUNCTION = `
 create or replace function ${SCHEMA}.sweep_1(p_feed integer, p_now bigint, out o_removed bigint, out o_is_done boolean, out o_is_more boolean)
 language plpgsql as $gh$
 declare
@@ -49,9 +51,9 @@ begin
     if look = 1 then select * into f from ${SCHEMA}.feeds where id = p_feed;
     else select * into f from ${SCHEMA}.feeds where id = p_feed for update; end if;
     if not found or f.kind = ${KIND.notStored} then return; end if;
-    v_now := greatest(coalesce(p_now, ${DATABASE_TIME}), f.last_time);
+    v_now := greatest(coalesce(p_now, ${DATABASE_TIME}) - f.delay, f.last_time);
     v_cutoff := case when f.kind = ${KIND.history} then v_now - f.history_time end;
-    v_topic_cutoff := case when f.is_latest then v_now - f.state_time end;
+    v_topic_cutoff := case when f.is_latest and f.source is null then v_now - f.state_time end;
     exit when not (
       exists (select from (select m.time from ${SCHEMA}.messages m where v_cutoff is not null and m.feed = p_feed and m.class = f.class
         and m.seq > f.swept_seq order by m.seq limit 1) oldest where time <= v_cutoff)
@@ -81,6 +83,7 @@ begin
       select max(due.seq), count(*), (select coalesce(sum(freed), 0) from marks), (select coalesce(max(seq), 0) from marks),
         (select coalesce(array_agg(topic) filter (where is_expired), '{}') from marks)
       into v_seq, v_count, v_freed, v_trimmed_seq, v_expired from due;
+      if f.source is not null then v_expired := '{}'; end if;
       f.swept_seq := greatest(f.swept_seq, v_seq);
       o_is_more := v_count = ${MESSAGES_AT_ONCE};
     end if;
@@ -98,7 +101,7 @@ begin
         join lateral (select * from ${SCHEMA}.topics t where t.feed = p_feed and t.topic = e.topic limit 1) t on true
       ), announced as (
         insert into ${SCHEMA}.messages (feed, class, seq, time, n, total, topic, data)
-        select p_feed, f.class, seq, v_now, last_n + 1, total, topic, null from expired where f.kind = ${KIND.history}
+        select p_feed, f.class, seq, v_now, last_n + 1, total, topic, null from expired where f.kind = ${KIND.history} or f.held_time > 0
       ), removed as (
         update ${SCHEMA}.topics t set is_live = false, last_n = e.last_n + 1, last_seq = e.seq, last_time = v_now, trimmed_n = e.last_n,
           trimmed_seq = e.last_seq, trimmed_total = e.total, removed_n = e.last_n + 1, removed_seq = e.seq,
@@ -121,7 +124,8 @@ begin
       select owner, key from ${SCHEMA}.requests where feed = p_feed and time <= v_now - ${KEY_MS} order by time limit ${TOPICS_AT_ONCE}
     ) old where r.feed = p_feed and r.owner = old.owner and r.key = old.key;
 
-    update ${SCHEMA}.feeds set last_seq = f.last_seq + o_removed, last_time = v_now, topics = f.topics - o_removed,
+    update ${SCHEMA}.feeds set last_seq = f.last_seq + o_removed, last_time = case when f.source is null then v_now else f.last_time end,
+      topics = f.topics - o_removed,
       bytes = f.bytes - v_freed, swept_seq = f.swept_seq, forgotten_seq = greatest(f.forgotten_seq, v_seq),
       trimmed_seq = greatest(f.trimmed_seq, v_trimmed_seq, v_seq)
     where id = p_feed;
@@ -197,11 +201,12 @@ end $gh$`
 export const PURGE_FUNCTION = `
 create or replace function ${SCHEMA}.purge_1(p_feed integer, p_epoch text) returns void language plpgsql as $gh$
 begin
-  perform from ${SCHEMA}.feeds where id = p_feed for update;
-  delete from ${SCHEMA}.topics where feed = p_feed;
+  -- Delayed readers wait for nothing: it is forgotten for all.
+  perform from ${SCHEMA}.feeds where p_feed in (id, source) order by id for update;
+  delete from ${SCHEMA}.topics where feed in (select id from ${SCHEMA}.feeds where p_feed in (id, source));
   update ${SCHEMA}.feeds set epoch = p_epoch, purges = purges + 1, topics = 0, bytes = 0, trimmed_seq = last_seq, forgotten_seq = last_seq, swept_seq = last_seq,
-    purged_seq = last_seq
-  where id = p_feed;
+    purged_seq = last_seq, held_seq = last_seq, held_bytes = 0
+  where p_feed in (id, source);
 end $gh$`
 
 /** Attached, not created as partitions: readers and publishers go on, also during a dump of hours. */
@@ -223,4 +228,4 @@ begin
   end loop;
 end $gh$`
 
-export const FUNCTIONS: readonly string[] = [CREATE_PARTITIONS, DEFINE, SWEEP]
+export const FUNCTIONS: readonly string[] = [CREATE_PARTITIONS, DEFINE]

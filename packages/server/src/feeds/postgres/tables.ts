@@ -89,6 +89,17 @@ const MARKS = `create table ${SCHEMA}.marks (name text primary key, value text n
 /** The last number when the feed was purged: what followers have not read up to there is gone. */
 export const PURGED_SEQ = `alter table ${SCHEMA}.feeds add column purged_seq bigint not null default 0`
 
+/**
+ * What delayed readers see of a feed is one too: `source` is that feed, `delay` how much later it has the messages. They are read from the
+ * messages of the source, which are kept for `held_time` at least, whatever its history; those after `held_seq` have `held_bytes`. It has them up to `moved_seq`.
+ * `declared` is when a node said last that it needs the delay.
+ */
+export const DELAYED_FEEDS = `alter table ${SCHEMA}.feeds add column source integer, add column delay bigint not null default 0,
+  add column held_time bigint not null default 0, add column held_bytes bigint not null default 0,
+  add column held_seq bigint not null default 0, add column moved_seq bigint not null default 0,
+  add column declared bigint not null default 0;
+create index feeds_by_source on ${SCHEMA}.feeds (source) where source is not null`
+
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR

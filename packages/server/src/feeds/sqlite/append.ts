@@ -1,5 +1,6 @@
 /** Writes messages to feeds.db: their numbers, the state and history of their topics, without what exceeds the bounds of the feed. */
 import type { Database } from 'better-sqlite3'
+import type { HeldMessage, HeldMessages } from './held.ts'
 import type { BatchToAppend, FeedRules, JobResult } from './jobs.ts'
 
 interface FeedRow {
@@ -24,13 +25,24 @@ interface Topic {
   newest: number
 }
 
+/** By the index of a message in its batch. */
+interface Numbers {
+  seq(index: number): number
+  time(index: number): number
+}
+
 export class Appender {
+  readonly #held: HeldMessages
   readonly #sql
 
-  constructor(database: Database) {
+  constructor(database: Database, held: HeldMessages) {
+    this.#held = held
     this.#sql = {
       feed: database.prepare<[string], FeedRow>(
         'select id, epoch, last, time, forgotten, topics, bytes, rules from feeds where name = ?',
+      ),
+      feedById: database.prepare<[number], FeedRow>(
+        'select id, epoch, last, time, forgotten, topics, bytes, rules from feeds where id = ?',
       ),
       topic: database.prepare<[number, string], Pick<Topic, 'id' | 'data' | 'messages' | 'removed'>>(
         'select id, data, messages, removed from topics where feed = ? and topic = ?',
@@ -77,9 +89,14 @@ export class Appender {
     const rules: FeedRules = feed.rules === null ? given : { history: undefined, ...JSON.parse(feed.rules) }
     // Never earlier than that of a message before, so that messages expire in their order.
     const time = Math.max(now, feed.time)
-    const after = this.#write(rules, feed, batch, time)
+    const first = feed.last + 1
+    const after = this.#write(rules, feed, batch, { seq: (index) => first + index, time: () => time })
+    const held = this.#held.bytes(feed.id)
+    const toHold = held === undefined ? 0 : batch.data.reduce((sum, data) => sum + textBytes(data ?? null), 0)
+    const more = after.bytes + toHold - feed.bytes
     if (after.topics > rules.topics && after.topics > feed.topics) return { kind: 'refused', fault: 'topics' }
-    if (after.bytes > rules.bytes && after.bytes > feed.bytes) return { kind: 'refused', fault: 'bytes' }
+    if (more > 0 && feed.bytes + (held ?? 0) + more > rules.bytes) return { kind: 'refused', fault: 'bytes' }
+    if (held !== undefined) this.#held.add(feed.id, { ...batch, first, time }, toHold)
     const seq = feed.last + batch.topics.length
     this.#sql.setFeed.run(seq, time, after.topics, after.bytes, feed.id)
     if (once !== undefined)
@@ -87,8 +104,31 @@ export class Appender {
     return { kind: 'appended', epoch, before: feed.last, seq, time, isRepeated: false }
   }
 
+  /** To what delayed readers see of a feed: it has no bounds of its own. */
+  appendMoved(rules: FeedRules, id: number, messages: readonly HeldMessage[]): void {
+    const feed = this.#sql.feedById.get(id)
+    const last = messages.at(-1)
+    if (feed === undefined || last === undefined) return
+    const [topics, data] = [messages.map(({ topic }) => topic), messages.map(({ data }) => data ?? undefined)]
+    const after = this.#write(
+      rules,
+      feed,
+      { topics, data },
+      {
+        seq: (index) => messages[index]?.seq ?? last.seq,
+        time: (index) => messages[index]?.time ?? last.time,
+      },
+    )
+    this.#sql.setFeed.run(last.seq, last.time, after.topics, after.bytes, id)
+  }
+
   /** Returns how many topics, and how many bytes, the feed holds then. */
-  #write({ keep, history }: FeedRules, feed: FeedRow, { topics, data }: BatchToAppend, time: number) {
+  #write(
+    { keep, history }: FeedRules,
+    feed: FeedRow,
+    { topics, data }: Pick<BatchToAppend, 'topics' | 'data'>,
+    numbers: Numbers,
+  ) {
     const touched = new Map<string, Topic>()
     let { bytes, topics: held } = feed
     for (const [index, name] of topics.entries()) {
@@ -96,7 +136,7 @@ export class Appender {
       touched.set(name, topic)
       topic.newest = index
       const text = data[index] ?? null
-      const seq = feed.last + index + 1
+      const seq = numbers.seq(index)
       topic.removed = Number(text === null)
       if (text === null) bytes -= this.removeUpTo(topic, seq)
       if (keep === 'latest') {
@@ -104,7 +144,7 @@ export class Appender {
         topic.data = text
       }
       if (history === undefined) continue
-      this.#sql.addMessage.run(feed.id, seq, topic.id, time, text)
+      this.#sql.addMessage.run(feed.id, seq, topic.id, numbers.time(index), text)
       if (text === null) continue
       topic.messages++
       bytes += textBytes(text)
@@ -113,7 +153,7 @@ export class Appender {
       if (history !== undefined && topic.messages > history.messages)
         bytes -= this.removeOldest(topic, topic.messages - history.messages)
       const { id, newest, removed, messages, wasRemoved } = topic
-      this.#sql.setTopic.run(feed.last + newest + 1, time, removed, topic.data, messages, id)
+      this.#sql.setTopic.run(numbers.seq(newest), numbers.time(newest), removed, topic.data, messages, id)
       held += wasRemoved - removed
     }
     return { bytes, topics: held }

@@ -2,17 +2,19 @@
 import { join } from 'node:path'
 import { type Clock, type MonotonicClock, monotonicClock } from 'gatehouse-protocol'
 import type { SharedFile } from '../../store/database/shared-file.ts'
-import type { FeedEngine, NewMessage } from '../engine.ts'
+import type { FeedEngine, NewMessage, OnMoved } from '../engine.ts'
 import type { Feed } from '../feed.ts'
 import { Reads } from './reads.ts'
 import { FEEDS_FILE, openForReading } from './schema.ts'
-import { feedRules, SqliteFeedStore } from './store.ts'
+import { SqliteFeedStore } from './store.ts'
 import { Writer } from './writer.ts'
 
 export interface SqliteFeedsOptions {
   readonly dataFolder: string
   readonly clock: Clock
   readonly onError: (error: unknown) => void
+  /** Called when delayed readers are shown messages. */
+  readonly onMoved?: OnMoved
   /** How often expired messages are removed. */
   readonly sweepMs?: number
   /** Of which writing on the event loop may take a share. */
@@ -28,9 +30,12 @@ export interface SharedFeeds extends SharedFile {
 }
 
 const SWEEP_MS = 1_000
+/** How late delayed readers are shown what is old enough. */
+const MOVE_MS = 100
 
 export async function openSqliteFeeds(options: SqliteFeedsOptions): Promise<FeedEngine> {
-  const { dataFolder, clock, onError, shared, sweepMs = SWEEP_MS, monotonic = monotonicClock } = options
+  const { dataFolder, clock, onError, onMoved = () => {}, shared } = options
+  const { sweepMs = SWEEP_MS, monotonic = monotonicClock } = options
   const file = join(dataFolder, FEEDS_FILE)
   const writer = await Writer.open({ file, clock, isShared: shared !== undefined, monotonic })
   const database = openForReading(file)
@@ -38,7 +43,7 @@ export async function openSqliteFeeds(options: SqliteFeedsOptions): Promise<Feed
   /** By generation. */
   const stores = new Map<string, SqliteFeedStore>()
   const env = {
-    ...{ writer, reads, clock },
+    ...{ writer, reads, clock, onMoved },
     committed: () => shared?.committed(),
     passOn: (generation: string, messages: readonly NewMessage[]) => shared?.sendMessages(generation, messages),
   }
@@ -46,22 +51,29 @@ export async function openSqliteFeeds(options: SqliteFeedsOptions): Promise<Feed
   const stopListening = shared?.onCommit(() => {
     for (const store of stores.values()) store.readNew()
   })
-  let isSweeping = false
-  const sweeping = setInterval(() => {
-    // Where one takes longer than the interval, they would fill the queue of the writer.
-    if (isSweeping) return
-    isSweeping = true
-    sweep()
-      .catch(onError)
-      .finally(() => {
-        isSweeping = false
-      })
-  }, sweepMs)
-  sweeping.unref()
+  const sweeping = repeat(sweepMs, sweep)
+  const moving = repeat(MOVE_MS, async () => {
+    for (const store of stores.values()) if (store.isDelayed) await store.moveDue()
+  })
+
+  /** One at a time: where one takes longer than the interval, they would fill the queue of the writer. */
+  function repeat(everyMs: number, task: () => Promise<void>): NodeJS.Timeout {
+    let isRunning = false
+    const run = (): void => {
+      if (isRunning) return
+      isRunning = true
+      task()
+        .catch(onError)
+        .finally(() => {
+          isRunning = false
+        })
+    }
+    return setInterval(run, everyMs).unref()
+  }
 
   /** What has expired, idempotency keys too; the removals reach the followers like any message. */
   async function sweep(): Promise<void> {
-    const feeds = [...stores.values()].map(({ rules }) => rules)
+    const feeds = [...stores.values()].map(({ swept }) => swept)
     let hasMore = true
     while (hasMore) {
       const result = await writer.run({ kind: 'sweep', feeds })
@@ -74,9 +86,8 @@ export async function openSqliteFeeds(options: SqliteFeedsOptions): Promise<Feed
 
   return {
     name: 'sqlite',
-    async open(feed: Feed) {
-      await writer.run({ kind: 'define', feed: feedRules(feed) })
-      const store = new SqliteFeedStore(feed, env)
+    async open(feed: Feed, delays: readonly number[] = []) {
+      const store = await SqliteFeedStore.open(feed, delays, env)
       stores.set(feed.generation, store)
       return store
     },
@@ -91,6 +102,7 @@ export async function openSqliteFeeds(options: SqliteFeedsOptions): Promise<Feed
     },
     async close() {
       clearInterval(sweeping)
+      clearInterval(moving)
       stopListening?.()
       await writer.close()
       database.close()

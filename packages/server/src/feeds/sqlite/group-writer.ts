@@ -1,6 +1,8 @@
 /** Writes groups of jobs to feeds.db, each in one transaction: in the thread, or on the event loop. */
 import type { Database } from 'better-sqlite3'
 import { Appender } from './append.ts'
+import { DelayedFeeds } from './delayed-feeds.ts'
+import { HeldMessages } from './held.ts'
 import type { AppendResult, Job, JobResult } from './jobs.ts'
 import { Upkeep } from './upkeep.ts'
 
@@ -20,12 +22,15 @@ export class GroupWriter {
   readonly #database: Database
   readonly #appender: Appender
   readonly #upkeep: Upkeep
+  readonly #delayed: DelayedFeeds
   readonly #changes
 
   constructor(database: Database) {
     this.#database = database
-    this.#appender = new Appender(database)
-    this.#upkeep = new Upkeep(database, this.#appender)
+    const held = new HeldMessages(database)
+    this.#appender = new Appender(database, held)
+    this.#delayed = new DelayedFeeds(database, this.#appender, held)
+    this.#upkeep = new Upkeep(database, this.#appender, held, this.#delayed)
     this.#changes = database.prepare('select total_changes()').pluck()
   }
 
@@ -78,7 +83,7 @@ export class GroupWriter {
   #run(job: Job, now: number): JobResult {
     switch (job.kind) {
       case 'define':
-        this.#upkeep.define(job.feed, now)
+        this.#upkeep.define(job.feed, job.delays, now)
         return DONE
       case 'append':
         return this.#append(job, now)
@@ -93,6 +98,8 @@ export class GroupWriter {
         const hasMore = this.#upkeep.sweep(job.feeds, now)
         return { kind: 'swept', hasMore, hasChanged: this.#changes.get() !== before }
       }
+      case 'move':
+        return this.#delayed.move(job.generation, now)
       case 'check':
         // Reaches the disk when it commits.
         this.#database.exec(
@@ -107,7 +114,7 @@ export class GroupWriter {
     const result = this.#appender.append(feed, batch, now)
     if (result.kind !== 'refused' || (result.fault !== 'topics' && result.fault !== 'bytes')) return result
     this.#database.exec('rollback to job')
-    this.#upkeep.sweep([feed], now)
+    this.#upkeep.sweep([{ rules: feed, delays: undefined }], now)
     return this.#appender.append(feed, batch, now)
   }
 }

@@ -4,17 +4,25 @@ import type { QueuedRequest } from '../publisher-turns.ts'
 import type { AppendFault } from '../refusals.ts'
 
 export type Job =
-  | { readonly kind: 'define'; readonly feed: FeedRules }
+  | { readonly kind: 'define'; readonly feed: FeedRules; readonly delays: readonly number[] }
   | { readonly kind: 'append'; readonly feed: FeedRules; readonly batch: BatchToAppend; readonly publisher: string }
   | { readonly kind: 'purge'; readonly generation: string }
   | { readonly kind: 'drop'; readonly generation: string }
   /** Removes what has expired; at most some thousand rows at once. */
-  | { readonly kind: 'sweep'; readonly feeds: readonly FeedRules[] }
+  | { readonly kind: 'sweep'; readonly feeds: readonly SweptFeed[] }
+  /** Shows delayed readers what is old enough; at most some thousand messages at once. */
+  | { readonly kind: 'move'; readonly generation: string }
   | { readonly kind: 'check' }
 
 /** What a definition says about what is kept. */
 export interface FeedRules extends Pick<Feed, 'generation' | 'keep' | 'topics' | 'bytes' | 'stateTime'> {
   readonly history: FeedHistory | undefined
+}
+
+export interface SweptFeed {
+  readonly rules: FeedRules
+  /** Those that the process needs; undefined: it does not say. */
+  readonly delays: readonly number[] | undefined
 }
 
 /** Topics and data in lists of their own: these are copied to the thread in a third of the time that objects take. */
@@ -42,9 +50,18 @@ export interface JobResults {
 export type JobResult =
   | { readonly kind: 'done' }
   | { readonly kind: 'swept'; readonly hasChanged: boolean; readonly hasMore: boolean }
+  | MoveResult
   | AppendResult
   | { readonly kind: 'refused'; readonly fault: AppendFault }
   | { readonly kind: 'failed'; readonly message: string; readonly code: string }
+
+export interface MoveResult {
+  readonly kind: 'moved'
+  readonly messages: number
+  readonly hasMore: boolean
+  /** How much later than it was old enough the oldest of them is shown. */
+  readonly lateMs: number
+}
 
 export interface AppendResult {
   readonly kind: 'appended'

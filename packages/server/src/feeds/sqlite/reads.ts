@@ -1,6 +1,6 @@
 /** Reads feeds.db on the event loop, in pages that are bounded by rows and bytes. */
 import type { Database } from 'better-sqlite3'
-import type { Page, ReadOptions, StoredMessage, StoredTopic, TopicPage } from '../engine.ts'
+import type { Page, ReadOptions, StoredMessage, StoredTopic, TopicPage, Usage } from '../engine.ts'
 import { chooses, type Feed, type TopicChoice } from '../feed.ts'
 
 /** How many rows are read for one page, whether they are chosen or not. */
@@ -13,8 +13,6 @@ export interface Head {
   readonly epoch: string
   readonly last: number
   readonly forgotten: number
-  readonly topics: number
-  readonly bytes: number
 }
 
 interface MessageRow {
@@ -26,12 +24,23 @@ interface MessageRow {
   readonly removed: number
 }
 
+type HeldRow = Pick<MessageRow, 'seq' | 'topic' | 'time' | 'data'>
+
 interface TopicRow extends StoredTopic {
   readonly removed: number
   readonly trimmed: number
 }
 
-type Rules = Pick<Feed, 'keep' | 'history' | 'stateTime'>
+/** What readers with a delay see of a feed. */
+export interface DelayedHead {
+  readonly name: string
+  readonly source: number
+  readonly delay: number
+  /** The highest number that was removed from the held messages of the source. */
+  readonly trimmed: number
+}
+
+export type Rules = Pick<Feed, 'keep' | 'history' | 'stateTime'>
 
 export class Reads {
   readonly #sql
@@ -46,9 +55,26 @@ export class Reads {
       request: database.prepare<[string, string, string], { fingerprint: string }>(
         'select fingerprint from requests where feed = ? and owner = ? and key = ?',
       ),
-      generations: database.prepare<[], { name: string }>('select name from feeds'),
-      head: database.prepare<[string], Head>(
-        'select id, epoch, last, forgotten, topics, bytes from feeds where name = ?',
+      generations: database.prepare<[], { name: string }>(
+        'select name from feeds where id not in (select feed from delayed)',
+      ),
+      delayed: database.prepare<[string, number], DelayedHead>(
+        `select f.name, d.source, d.delay, h.trimmed from feeds s join delayed d on d.source = s.id join feeds f on f.id = d.feed
+           join held_feeds h on h.feed = s.id where s.name = ? and d.delay = ?`,
+      ),
+      // The next message that each delay has not seen.
+      due: database.prepare<[string], { delay: number; time: number | null }>(
+        `select d.delay, (select h.time from held h where h.feed = d.source and h.seq > f.last order by h.seq limit 1) as time
+         from feeds s join delayed d on d.source = s.id join feeds f on f.id = d.feed where s.name = ?`,
+      ),
+      held: database.prepare<[number, number, number, number], HeldRow>(
+        'select seq, topic, time, data from held where feed = ? and seq > ? and seq <= ? order by seq limit ?',
+      ),
+      head: database.prepare<[string], Head>('select id, epoch, last, forgotten from feeds where name = ?'),
+      usage: database.prepare<[string], Usage>(
+        `select topics, bytes + coalesce((select h.bytes from held_feeds h where h.feed = feeds.id), 0)
+           + (select coalesce(sum(f.bytes), 0) from delayed d join feeds f on f.id = d.feed where d.source = feeds.id) as bytes
+         from feeds where name = ?`,
       ),
       ofTopic: database.prepare<[number, string, number], MessageRow>(
         `select ${message} where m.topic = (select id from topics where feed = ? and topic = ?) and m.seq > ? order by m.seq`,
@@ -95,6 +121,26 @@ export class Reads {
 
   head(generation: string): Head | undefined {
     return this.#sql.head.get(generation)
+  }
+
+  /** With what is kept for delayed readers. */
+  usage(generation: string): Usage | undefined {
+    return this.#sql.usage.get(generation)
+  }
+
+  /** What readers with the delay see; undefined if that is not kept. */
+  delayed(generation: string, delay: number): DelayedHead | undefined {
+    return this.#sql.delayed.get(generation, delay)
+  }
+
+  /** Whether a message is old enough for readers with a delay, who have not seen it. */
+  isDue(generation: string, now: number): boolean {
+    return this.#sql.due.all(generation).some(({ delay, time }) => time !== null && time <= now - delay)
+  }
+
+  /** Held messages of a source, in order. */
+  held(source: number, after: number, last: number, limit: number): readonly StoredMessage[] {
+    return this.#sql.held.all(source, after, last, limit).map((row) => ({ ...row, data: row.data ?? undefined }))
   }
 
   page(head: Head, rules: Rules, choice: TopicChoice, after: number, { kind, limit }: ReadOptions, now: number): Page {

@@ -29,6 +29,19 @@ const TABLES = `
   create index requests_by_time on requests (time);
 `
 
+/**
+ * For readers with a delay, and empty without. What they see of a feed is a row of feeds too, with topics and messages: `delayed` has what
+ * is its source. `held` are the messages of a source that some of them have not seen yet; `bytes` of held_feeds is their size, `trimmed`
+ * the highest number that was removed. `declared` is when a node said last that the delay is needed. Earlier versions leave them alone.
+ */
+const DELAYED_TABLES = `
+  create table if not exists delayed (feed integer primary key, source integer not null, delay integer not null, declared integer not null,
+    unique (source, delay));
+  create table if not exists held_feeds (feed integer primary key, bytes integer not null, trimmed integer not null);
+  create table if not exists held (feed integer not null, seq integer not null, topic text not null, time integer not null, data text,
+    primary key (feed, seq)) without rowid;
+`
+
 /** For the one that writes, which creates the file. */
 export function openForWriting(file: string): Database {
   // Created here with mode 600, because SQLite would make it readable for all users; its journals inherit the mode.
@@ -55,6 +68,7 @@ function createTables(database: Database): void {
     throw new Error(`${FEEDS_FILE} was written by a newer version of gatehouse: start that one, or restore a backup`)
   if (version === 0) database.exec(TABLES)
   if (version === 1) database.exec('alter table feeds add column rules text')
+  database.exec(DELAYED_TABLES)
   database.pragma(`user_version = ${VERSION}`)
 }
 

@@ -1,12 +1,13 @@
 /** The messages of one feed in feeds.db. */
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from 'gatehouse-protocol'
 import type {
   Appended,
+  FeedReads,
   FeedStore,
   Follower,
   Following,
   NewMessage,
+  OnMoved,
   Page,
   PublishOnce,
   ReadOptions,
@@ -17,8 +18,10 @@ import type {
 } from '../engine.ts'
 import { type Feed, isStored, type TopicChoice } from '../feed.ts'
 import { refuseAppend } from '../refusals.ts'
-import type { AppendResult, FeedRules } from './jobs.ts'
-import { type Head, oldestTime, type Reads } from './reads.ts'
+import { DelayedMessages } from './delayed-messages.ts'
+import type { AppendResult, FeedRules, SweptFeed } from './jobs.ts'
+import type { Head, Reads } from './reads.ts'
+import { StoredMessages } from './stored-messages.ts'
 import type { Writer } from './writer.ts'
 
 export interface StoreEnv {
@@ -29,6 +32,7 @@ export interface StoreEnv {
   readonly committed: () => void
   /** Passes messages of a feed that is not stored to the other workers. */
   readonly passOn: (generation: string, messages: readonly NewMessage[]) => void
+  readonly onMoved: OnMoved
 }
 
 const EVERYTHING: TopicChoice = { kind: 'prefix', prefix: '' }
@@ -38,15 +42,29 @@ const LONG_AGO = 0
 
 export class SqliteFeedStore implements FeedStore {
   readonly #env: StoreEnv
+  readonly #stored: StoredMessages
+  /** By delay. */
+  readonly #delayed = new Map<number, DelayedMessages>()
   #feed: Feed
+  #delays: readonly number[]
   #epoch: string
   #follower: Follower | undefined
   /** The follower has been given everything up to this number. */
   #through = 0
 
-  constructor(feed: Feed, env: StoreEnv) {
+  static async open(feed: Feed, delays: readonly number[], env: StoreEnv): Promise<SqliteFeedStore> {
+    await define(env.writer, feed, delays)
+    const store = new SqliteFeedStore(feed, delays, env)
+    await store.moveDue()
+    return store
+  }
+
+  private constructor(feed: Feed, delays: readonly number[], env: StoreEnv) {
     this.#feed = feed
+    this.#delays = delays
     this.#env = env
+    const { reads, clock } = env
+    this.#stored = new StoredMessages({ reads, clock, rules: () => this.#feed, head: () => this.#head() })
     this.#epoch = this.#head().epoch
   }
 
@@ -58,10 +76,33 @@ export class SqliteFeedStore implements FeedStore {
     return feedRules(this.#feed)
   }
 
-  async update(feed: Feed): Promise<void> {
-    await this.#env.writer.run({ kind: 'define', feed: feedRules(feed) })
+  get swept(): SweptFeed {
+    return { rules: this.rules, delays: isStored(this.#feed) ? this.#delays : [] }
+  }
+
+  async update(feed: Feed, delays: readonly number[] = []): Promise<void> {
+    const { writer, committed } = this.#env
+    await define(writer, feed, delays)
     this.#feed = feed
-    this.#env.committed()
+    this.#delays = delays
+    await this.moveDue()
+    committed()
+  }
+
+  get isDelayed(): boolean {
+    return this.#delays.length > 0
+  }
+
+  /** Shows delayed readers what is old enough for them. */
+  async moveDue(): Promise<void> {
+    const { writer, reads, clock, committed, onMoved } = this.#env
+    while (reads.isDue(this.#feed.generation, clock())) {
+      const moved = await writer.run({ kind: 'move', generation: this.#feed.generation })
+      if (moved.kind !== 'moved' || moved.messages === 0) return
+      for (const delayed of this.#delayed.values()) delayed.readNew()
+      committed()
+      onMoved({ feed: this.#feed.name, lateMs: moved.lateMs })
+    }
   }
 
   async append(messages: readonly NewMessage[], once?: PublishOnce, publisher = ''): Promise<Appended> {
@@ -87,46 +128,30 @@ export class SqliteFeedStore implements FeedStore {
     return known !== undefined
   }
 
-  async readAfter(choice: TopicChoice, after: number, options: ReadOptions): Promise<Page> {
-    const head = this.#head()
-    const kind = this.#feed.history === undefined ? 'newest' : options.kind
-    const page = this.#env.reads.page(head, this.#feed, choice, after, { ...options, kind }, this.#env.clock())
-    if (page.hasGap || kind === 'newest' || !(await this.#isTrimmed(head, choice, after))) return page
-    return { ...page, hasGap: true }
+  readAfter(choice: TopicChoice, after: number, options: ReadOptions): Promise<Page> {
+    return this.#stored.readAfter(choice, after, options)
   }
 
-  async readLast(choice: TopicChoice, count: number): Promise<readonly StoredMessage[]> {
+  readLast(choice: TopicChoice, count: number): Promise<readonly StoredMessage[]> {
+    return this.#stored.readLast(choice, count)
+  }
+
+  listTopics(page: TopicPage): Promise<readonly StoredTopic[]> {
+    return this.#stored.listTopics(page)
+  }
+
+  delayed(delay: number): FeedReads | undefined {
     const { reads, clock } = this.#env
-    const head = this.#head()
-    if (choice.kind === 'topic') return reads.last(head, this.#feed, choice.topic, count, clock())
-    const found: StoredMessage[] = []
-    let from = { before: Number.MAX_SAFE_INTEGER, bytes: 0 }
-    for (; from.before > 0 && found.length < count; await nextTurn()) {
-      const page = reads.lastOfPrefix(head, this.#feed, choice.prefix, from, clock())
-      found.push(...page.messages)
-      from = page
-    }
-    return found.slice(0, count).reverse()
-  }
-
-  async listTopics({ prefix, after, limit }: TopicPage): Promise<readonly StoredTopic[]> {
-    const head = this.#head()
-    const oldest = oldestTime(this.#feed, 'newest', this.#env.clock())
-    const found: StoredTopic[] = []
-    for (let last = after; found.length < limit; await nextTurn()) {
-      const { topics, hasMore } = this.#env.reads.topics(head, { prefix, after: last })
-      for (const { topic, time, messages, removed } of topics)
-        if (removed === 0 && time >= oldest)
-          found.push({ topic, time, messages: Math.max(messages, Number(this.#feed.keep === 'latest')) })
-      if (!hasMore) break
-      last = topics.at(-1)?.topic
-    }
-    return found.slice(0, limit)
+    if (reads.delayed(this.#feed.generation, delay) === undefined) return undefined
+    const known = this.#delayed.get(delay)
+    if (known !== undefined) return known
+    const opened = new DelayedMessages({ reads, clock, feed: () => this.#feed, delay })
+    this.#delayed.set(delay, opened)
+    return opened
   }
 
   async usage(): Promise<Usage> {
-    const { topics, bytes } = this.#head()
-    return { topics, bytes }
+    return this.#env.reads.usage(this.#feed.generation) ?? { topics: 0, bytes: 0 }
   }
 
   follow(follower: Follower): Following {
@@ -149,6 +174,8 @@ export class SqliteFeedStore implements FeedStore {
 
   close(): void {
     this.#follower = undefined
+    for (const delayed of this.#delayed.values()) delayed.close()
+    this.#delayed.clear()
   }
 
   /** Messages of a feed that is not stored, from another worker. */
@@ -176,6 +203,7 @@ export class SqliteFeedStore implements FeedStore {
       const page = reads.page(head, this.#feed, EVERYTHING, this.#through, { kind, limit: PAGE_MESSAGES }, LONG_AGO)
       this.#deliver(page.messages, page.through)
     }
+    for (const delayed of this.#delayed.values()) delayed.readNew()
   }
 
   /** The numbers of these messages follow `before` without a gap. */
@@ -203,18 +231,6 @@ export class SqliteFeedStore implements FeedStore {
     return { seq: 0, time: this.#env.clock(), isRepeated: false }
   }
 
-  async #isTrimmed(head: Head, choice: TopicChoice, after: number): Promise<boolean> {
-    const { reads } = this.#env
-    if (choice.kind === 'topic') return reads.isTopicTrimmed(head, choice.topic, after)
-    if (head.forgotten > after) return true
-    for (let last: string | undefined; ; await nextTurn()) {
-      const { topics, hasMore } = reads.topics(head, { prefix: choice.prefix, after: last })
-      if (topics.some(({ trimmed }) => trimmed > after)) return true
-      if (!hasMore) return false
-      last = topics.at(-1)?.topic
-    }
-  }
-
   #head(): Head {
     const head = this.#env.reads.head(this.#feed.generation)
     if (head === undefined) throw refuseAppend('dropped', this.#feed)
@@ -222,6 +238,11 @@ export class SqliteFeedStore implements FeedStore {
   }
 }
 
-export function feedRules({ generation, keep, topics, bytes, stateTime, history }: Feed): FeedRules {
+/** Of a feed that is not stored, nothing can be read later. */
+async function define(writer: Writer, feed: Feed, delays: readonly number[]): Promise<void> {
+  await writer.run({ kind: 'define', feed: feedRules(feed), delays: isStored(feed) ? delays : [] })
+}
+
+function feedRules({ generation, keep, topics, bytes, stateTime, history }: Feed): FeedRules {
   return { generation, keep, topics, bytes, stateTime, history }
 }

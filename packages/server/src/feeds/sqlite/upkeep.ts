@@ -1,7 +1,9 @@
 /** Changes of whole feeds in feeds.db: definitions, purges, and the removal of what has expired. */
 import type { Database } from 'better-sqlite3'
 import { type Appender, textBytes } from './append.ts'
-import type { FeedRules } from './jobs.ts'
+import type { DelayedFeeds } from './delayed-feeds.ts'
+import type { HeldMessages } from './held.ts'
+import type { FeedRules, SweptFeed } from './jobs.ts'
 import { newEpoch } from './schema.ts'
 
 /** How many rows a sweep removes at most, so that publishers do not wait for it. */
@@ -25,13 +27,17 @@ interface LongTopic {
 export class Upkeep {
   readonly #database: Database
   readonly #appender: Appender
+  readonly #held: HeldMessages
+  readonly #delayed: DelayedFeeds
 
-  constructor(database: Database, appender: Appender) {
+  constructor(database: Database, appender: Appender, held: HeldMessages, delayed: DelayedFeeds) {
     this.#database = database
     this.#appender = appender
+    this.#held = held
+    this.#delayed = delayed
   }
 
-  define(rules: FeedRules, now: number): void {
+  define(rules: FeedRules, delays: readonly number[], now: number): void {
     this.#database
       .prepare(
         'insert into feeds (name, epoch, last, time, forgotten, topics, bytes) values (?, ?, 0, 0, 0, 0, 0) on conflict (name) do nothing',
@@ -39,6 +45,12 @@ export class Upkeep {
       .run(rules.generation, newEpoch())
     const { id } = this.#feed(rules.generation)
     this.#database.prepare('update feeds set rules = ? where id = ?').run(JSON.stringify(rules), id)
+    this.#fit(rules, id, now)
+    this.#delayed.declare(id, delays, now)
+    for (const { feed, delay } of this.#delayed.list(id)) this.#fit(rules, feed, now - delay)
+  }
+
+  #fit(rules: FeedRules, id: number, now: number): void {
     if (rules.keep === 'all') this.#database.prepare('update topics set data = null where feed = ?').run(id)
     else this.#makeStates(id)
     this.#cutHistories(rules, id)
@@ -51,26 +63,39 @@ export class Upkeep {
     const feed = this.#find(generation)
     // Another worker has dropped it.
     if (feed === undefined) return
-    this.#removeRows(feed.id)
-    this.#database
-      .prepare('update feeds set epoch = ?, forgotten = last, topics = 0, bytes = 0 where id = ?')
-      .run(newEpoch(), feed.id)
+    const epoch = newEpoch()
+    for (const id of [feed.id, ...this.#delayed.list(feed.id).map((delayed) => delayed.feed)]) {
+      this.#removeRows(id)
+      this.#database
+        .prepare('update feeds set epoch = ?, forgotten = last, topics = 0, bytes = 0 where id = ?')
+        .run(epoch, id)
+    }
+    this.#held.purge(feed.id, feed.last)
   }
 
   drop(generation: string): void {
     const feed = this.#find(generation)
     if (feed === undefined) return
+    for (const delayed of this.#delayed.list(feed.id)) this.#dropDelayed(delayed.feed)
+    this.#held.end(feed.id)
     this.#removeRows(feed.id)
     this.#database.prepare('delete from feeds where id = ?').run(feed.id)
     this.#database.prepare('delete from requests where feed = ?').run(generation)
   }
 
+  #dropDelayed(feed: number): void {
+    this.#delayed.unlink(feed)
+    this.#removeRows(feed)
+    this.#database.prepare('delete from feeds where id = ?').run(feed)
+  }
+
   /** True if there is more to remove. */
-  sweep(feeds: readonly FeedRules[], now: number): boolean {
+  sweep(feeds: readonly SweptFeed[], now: number): boolean {
     let hasMore = false
-    for (const rules of feeds) {
+    for (const { rules, delays } of feeds) {
       const feed = this.#find(rules.generation)
       if (feed === undefined) continue
+      if (this.#sweepDelayed(rules, delays, feed.id, now)) hasMore = true
       if (this.#removeExpired(rules, feed.id, now)) hasMore = true
       if (this.#expireTopics(rules, feed.id, now)) hasMore = true
       if (this.#forgetRemoved(feed.id, now)) hasMore = true
@@ -83,14 +108,30 @@ export class Upkeep {
     return hasMore || changes === SWEPT_AT_ONCE
   }
 
+  /** The removals of expired topics reach delayed readers as messages, when these are old enough. True if there is more to remove. */
+  #sweepDelayed(rules: FeedRules, delays: readonly number[] | undefined, id: number, now: number): boolean {
+    if (delays !== undefined) {
+      this.#delayed.declare(id, delays, now)
+      for (const { feed } of this.#delayed.undeclared(id, now)) this.#dropDelayed(feed)
+    }
+    let hasMore = false
+    for (const { feed, delay } of this.#delayed.list(id)) {
+      if (this.#removeExpired(rules, feed, now - delay)) hasMore = true
+      if (this.#forgetRemoved(feed, now - delay)) hasMore = true
+    }
+    return this.#delayed.trim(id, now) || hasMore
+  }
+
   #feed(generation: string): { readonly id: number } {
     const feed = this.#find(generation)
     if (feed === undefined) throw new Error(`The feed ${generation} is not in the file`)
     return feed
   }
 
-  #find(generation: string): { readonly id: number } | undefined {
-    return this.#database.prepare<[string], { id: number }>('select id from feeds where name = ?').get(generation)
+  #find(generation: string): { readonly id: number; readonly last: number } | undefined {
+    return this.#database
+      .prepare<[string], { id: number; last: number }>('select id, last from feeds where name = ?')
+      .get(generation)
   }
 
   #removeRows(feed: number): void {
