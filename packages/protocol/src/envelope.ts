@@ -29,6 +29,10 @@ export interface Message {
   readonly Recovered?: boolean | undefined
   /** The topic was removed from its feed, or has expired. */
   readonly Removed?: boolean | undefined
+  /** Of a message of a feed: how many seconds after it was published it is sent. Without Data: from now on, 0 in real time. */
+  readonly Delay?: number | undefined
+  /** Without Data, of a pattern: what is delayed, or left out, from now on. */
+  readonly Licence?: readonly object[] | undefined
   /** The problem document of a refused statement, in addition to the error in `Data`. */
   readonly Problem?: object | undefined
   readonly Confirm?: boolean | undefined

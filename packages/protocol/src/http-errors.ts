@@ -197,6 +197,12 @@ export const HTTP_ERRORS = {
     title: 'Licences cannot be read',
     advice: AGAIN,
   },
+  'Licence.NotReady': {
+    status: 503,
+    title: 'What readers with a delay see is not kept yet',
+    advice:
+      'Try again after the time in `Retry-After`. Feeds in [NATS](feeds-nats.md) cannot be read with a delay: real-time access is needed.',
+  },
   'licence.unknown': {
     status: 404,
     title: 'There is no such product or agreement',

@@ -4,6 +4,7 @@ import type { Refusal } from './refusal.ts'
 const REASONS = new Map([
   ['Licence.Places', 'places'],
   ['Licence.Displaced', 'displaced'],
+  ['Licence.NotReady', 'not_ready'],
 ])
 
 /** The context of the error `Authority`, such as `licence=NYSE.L1 reason=expired`. */

@@ -3,6 +3,7 @@ import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTES } from '../resources/attributes.ts'
 import { sharedNames, type TakenNames, takenNames } from '../resources/controller-names.ts'
 import { type AnySection, byKey, type Known } from '../resources/define-resource.ts'
+import { FEEDS } from '../resources/feeds.ts'
 import { PRODUCTS } from '../resources/products.ts'
 import { listResources } from '../resources/resources.ts'
 import { type DeclaredTable, TABLES } from '../resources/tables.ts'
@@ -10,6 +11,7 @@ import { type DeclaredView, VIEWS } from '../resources/views.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import type { Api } from '../store/apis/apis.ts'
 import type { AttributeDefinition } from '../store/attributes/attributes.ts'
+import type { FeedDefinition } from '../store/feeds/feeds.ts'
 import type { StoredKey } from '../store/keys/signing-keys.ts'
 import type { Agreement, Product } from '../store/licences/products.ts'
 import { wantedScopes } from './api-changes.ts'
@@ -27,6 +29,7 @@ export interface KnownApis {
   /** Undefined where those in the database are not known yet. */
   readonly products?: Iterable<Product>
   readonly agreements?: Iterable<Pick<Agreement, 'id'>>
+  readonly feeds?: Iterable<FeedDefinition>
 }
 
 /** `existingRoles` and `existingAttributes` are those in the database, to which the file may refer; `taken` are names of controllers. */
@@ -68,12 +71,14 @@ export function checkMeaning(
 
 /** Those in the database, and those of the file. */
 function knownLicences(
-  { products = [], agreements = [] }: Declaration,
-  stored: Pick<KnownApis, 'products' | 'agreements'>,
-): Pick<Known, 'products' | 'agreements'> {
+  { products = [], agreements = [], feeds = [] }: Declaration,
+  stored: Pick<KnownApis, 'products' | 'agreements' | 'feeds'>,
+): Pick<Known, 'products' | 'agreements' | 'feeds'> {
   const all = stored.products && [...stored.products, ...products.map(PRODUCTS.toItem)]
+  const allFeeds = stored.feeds && [...stored.feeds, ...feeds.map(FEEDS.toItem)]
   return {
     products: all && new Map(all.map((product) => [product.name, product])),
+    feeds: allFeeds && new Map(allFeeds.map((feed) => [feed.name, feed])),
     agreements: stored.agreements && new Set([...stored.agreements, ...agreements].map(({ id }) => id)),
   }
 }

@@ -189,6 +189,7 @@ async function reconcileLocked(whole: Declared, env: ReconcileEnv, dryRun: boole
         signingKeys: await stores.signingKeys.list(),
         products: state.products.values(),
         agreements: state.agreements.values(),
+        feeds: state.feeds.values(),
       },
     ),
     ...(await scopeRemovalFaults(declaration, state, stores, resources)),

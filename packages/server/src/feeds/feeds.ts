@@ -9,7 +9,7 @@ import type { DatabaseServers } from '../store/database/servers/servers.ts'
 import type { Feeds as FeedDefinitions } from '../store/feeds/feeds.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import type { FeedEngine } from './engine.ts'
+import type { FeedEngine, OnMoved } from './engine.ts'
 import type { Feed } from './feed.ts'
 import { FeedEndpoints, type FeedRoutesEnv } from './http/endpoints.ts'
 import type { NatsPlace } from './nats/nats.ts'
@@ -19,12 +19,13 @@ import type { SharedFeeds } from './sqlite/engine.ts'
 export type { NewMessage, StoredMessage } from './engine.ts'
 export { type Feed, MAX_DEPTH, type TopicChoice, topicChoice } from './feed.ts'
 export type { FeedView } from './feed-view.ts'
-export type { FeedLicences } from './licences.ts'
+export { type FeedLicences, writeLabels } from './licences.ts'
 export type { FeedMessage } from './message.ts'
 export { refuse } from './refusals.ts'
 export { mayRead, mayWrite } from './rights.ts'
 export { type FeedService, MAX_LAST, MAX_RATE, MIN_RATE, type RequestOrigin, type SubscribeRequest } from './service.ts'
 export type { SharedFeeds } from './sqlite/engine.ts'
+export type { Subscriber } from './subscriber.ts'
 
 /** Where messages are stored. */
 export type FeedPlace =
@@ -39,6 +40,7 @@ export interface FeedsOptions {
   readonly authenticate: Authenticate
   readonly stepUp: StepUp
   readonly licences: FeedServiceOptions['licences']
+  readonly delays: FeedServiceOptions['delays']
   readonly clock: Clock
   readonly logger: Logger
   readonly metrics: Metrics
@@ -70,7 +72,7 @@ const RELOAD = { firstMs: 200, longestMs: 5_000 }
 const COUNT_MS = 10_000
 
 export function openFeeds(options: FeedsOptions): Feeds {
-  const { definitions, bus, authenticate, stepUp, licences, clock, logger, metrics, onChanged } = options
+  const { definitions, bus, authenticate, stepUp, licences, delays, clock, logger, metrics, onChanged } = options
   let { limits } = options
   const onError = exceptOutages((error) => logger.error({ err: error }, 'feeds error'))
   const service = new FeedService({
@@ -82,6 +84,7 @@ export function openFeeds(options: FeedsOptions): Feeds {
     limits,
     stepUp,
     licences,
+    ...(delays !== undefined && { delays }),
     metrics,
     onError,
     onChanged,
@@ -121,14 +124,16 @@ export async function describeRoutes(): Promise<ApiRoute[]> {
 /** Loads the engine of the place, and no other. */
 async function openEngine(options: FeedsOptions, onError: (error: unknown) => void): Promise<FeedEngine> {
   const { place, definitions, clock, logger, metrics } = options
+  const onMoved: OnMoved = ({ lateMs }) =>
+    metrics.observe('gatehouse_licence_lateness_seconds', { kind: 'feed' }, lateMs / 1000)
   switch (place.kind) {
     case 'sqlite': {
       const { openSqliteFeeds } = await import('./sqlite/engine.ts')
-      return openSqliteFeeds({ dataFolder: place.dataFolder, clock, onError, shared: place.shared })
+      return openSqliteFeeds({ dataFolder: place.dataFolder, clock, onError, onMoved, shared: place.shared })
     }
     case 'postgres': {
       const { openPostgresFeeds } = await import('./postgres/engine.ts')
-      return openPostgresFeeds({ servers: place.servers, onError })
+      return openPostgresFeeds({ servers: place.servers, onError, onMoved })
     }
     case 'nats': {
       const { openFeedsInNats } = await import('./nats/nats.ts')

@@ -1,19 +1,28 @@
-/** A declared feed on this node: its definition, what is stored of it, and its subscriptions. */
+/** The subscriptions of a feed on this node that are passed its messages in real time, or with one delay. */
 import { JsonText, type Principal, Refusal, type UrgentSink } from 'gatehouse-protocol'
 import { LruMap } from '../lib/lru-map.ts'
 import { inTurns, type Steps } from '../lib/turns.ts'
 import type { StepUp } from '../step-up/step-up.ts'
-import type { FeedStore, Follower, Following, NewMessage, PublishOnce, StoredMessage, Wanted } from './engine.ts'
+import type { FeedReads, Follower, Following, StoredMessage, Wanted } from './engine.ts'
 import { type Feed, isStored, type TopicChoice } from './feed.ts'
 import type { FeedMessage } from './message.ts'
 import { Positions } from './position.ts'
+import { readLast } from './read-last.ts'
 import { refuse } from './refusals.ts'
 import { mayRead } from './rights.ts'
-import { FeedSubscription, type Start, type SubscribedFeed, type SubscriptionOwner } from './subscription.ts'
+import {
+  type Accepts,
+  FeedSubscription,
+  type Start,
+  type SubscribedFeed,
+  type SubscriptionOwner,
+} from './subscription.ts'
 
 export interface SubscribeOptions {
   readonly start: Start
   readonly maxRate: number | undefined
+  /** Which messages are sent; undefined: all. */
+  readonly accepts?: Accepts | undefined
 }
 
 export interface LiveFeedEnv {
@@ -35,7 +44,9 @@ const MAX_WAITING = 10_000
 const CACHED_POSITIONS = 10_000
 
 export class LiveFeed implements Follower {
-  readonly store: FeedStore
+  readonly reads: FeedReads
+  /** Milliseconds; 0: real-time. */
+  readonly delay: number
   readonly #onFault: (error: unknown) => void
   readonly #stepUp: StepUp
   #definition: Feed
@@ -55,9 +66,10 @@ export class LiveFeed implements Follower {
   #isClosed = false
   readonly #owners = new Map<FeedSubscription, SubscriptionOwner>()
 
-  constructor(definition: Feed, store: FeedStore, { onError, stepUp }: LiveFeedEnv) {
+  constructor(definition: Feed, reads: FeedReads, { onError, stepUp }: LiveFeedEnv, delay = 0) {
     this.#definition = definition
-    this.store = store
+    this.reads = reads
+    this.delay = delay
     this.#onFault = onError
     this.#stepUp = stepUp
   }
@@ -73,14 +85,13 @@ export class LiveFeed implements Follower {
     )
   }
 
-  /** A product covers it, which none has covered before. */
-  cover(): void {
-    for (const subscriber of new Set(this.#owners.values())) subscriber.cover()
+  /** Those who have subscriptions. */
+  get owners(): ReadonlySet<SubscriptionOwner> {
+    return new Set(this.#owners.values())
   }
 
   /** Subscribers who may not read it any more lose their subscriptions. */
-  async update(definition: Feed): Promise<void> {
-    await this.store.update(definition)
+  update(definition: Feed): void {
     this.#definition = definition
     for (const subscription of this.#all()) subscription.checkRights()
   }
@@ -89,22 +100,11 @@ export class LiveFeed implements Follower {
     this.#isClosed = true
     for (const subscription of this.#all()) subscription.end(reason)
     this.#following?.stop()
-    this.store.close()
   }
 
-  /** The number of the last message; its position. */
-  async append(
-    messages: readonly NewMessage[],
-    once: PublishOnce | undefined,
-    publisher: string,
-  ): Promise<string | undefined> {
-    const { seq } = await this.store.append(messages, once, publisher)
-    if (this.#waitingMessages > MAX_WAITING) await this.#delivering
-    if (this.#definition.history === undefined) return undefined
-    const [first] = messages
-    const isOneTopic = messages.every(({ topic }) => topic === first?.topic)
-    const key = isOneTopic && first !== undefined ? first.topic : '*'
-    return this.findOrAddPositions(key).write(this.store.epoch, seq)
+  /** Resolves when less waits for its subscribers, where that is too much. */
+  get keepingUp(): Promise<void> | undefined {
+    return this.#waitingMessages > MAX_WAITING ? this.#delivering : undefined
   }
 
   /** Between what the subscription reads and what it is passed on, nothing is lost. */
@@ -121,7 +121,7 @@ export class LiveFeed implements Follower {
     group.subscriptions.add(subscription)
     this.#owners.set(subscription, owner)
     try {
-      this.#following ??= this.store.follow(this)
+      this.#following ??= this.reads.follow(this)
       await this.#following.wantedMore()
       if (this.#isClosed) throw refuse('feed.unknown', `The feed ${this.#definition.name} was removed`)
     } catch (error) {
@@ -133,7 +133,12 @@ export class LiveFeed implements Follower {
 
   /** That of message `seq`, or of a later one of another topic. */
   newestPosition(key: string, seq = 0): string {
-    return this.findOrAddPositions(key).write(this.store.epoch, Math.max(seq, this.#through))
+    return this.findOrAddPositions(key).write(this.reads.epoch, this.newestSeq(seq))
+  }
+
+  /** This number, or that of a later message. */
+  newestSeq(seq = 0): number {
+    return Math.max(seq, this.#through)
   }
 
   findOrAddPositions(key: string): Positions {
@@ -213,10 +218,11 @@ export class LiveFeed implements Follower {
   ): FeedMessage {
     const hasHistory = this.#definition.history !== undefined
     return {
+      ...label(this.delay),
       topic,
       pattern,
       data,
-      position: hasHistory ? positions.write(this.store.epoch, seq) : undefined,
+      position: hasHistory ? positions.write(this.reads.epoch, seq) : undefined,
       isRemoved: text === undefined,
       isRecovered: undefined,
     }
@@ -250,9 +256,11 @@ export class LiveFeed implements Follower {
       get through() {
         return feed.#through
       },
-      readAfter: (choice, after, options) => feed.store.readAfter(choice, after, options),
-      readLast: (choice, count) => feed.store.readLast(choice, count),
-      writePosition: (seq) => positions.write(feed.store.epoch, seq),
+      label: label(this.delay),
+      readAfter: (choice, after, options) => feed.reads.readAfter(choice, after, options),
+      readLast: (choice, count, accepts) =>
+        accepts === undefined ? feed.reads.readLast(choice, count) : readLast(feed.reads, choice, count, accepts),
+      writePosition: (seq) => positions.write(feed.reads.epoch, seq),
       mayRead: (principal) => mayRead(feed.#definition, principal),
       get need() {
         return feed.#definition.stepUp?.read
@@ -281,4 +289,9 @@ export class LiveFeed implements Follower {
   #all(): readonly FeedSubscription[] {
     return [...this.#topics.values(), ...this.#prefixes.values()].flatMap(({ subscriptions }) => [...subscriptions])
   }
+}
+
+/** Beside each message that is delayed. */
+function label(delay: number): Pick<FeedMessage, 'delay' | 'licence'> {
+  return { delay: delay === 0 ? undefined : delay / 1000, licence: undefined }
 }

@@ -13,4 +13,8 @@ export interface FeedMessage {
   readonly isRemoved: boolean
   /** The first message after a resumption says whether nothing is missing. */
   readonly isRecovered: boolean | undefined
+  /** Seconds after which the subscriber is sent what is published; 0 to say that it is real-time now. Undefined: real-time. */
+  readonly delay: number | undefined
+  /** What is delayed, or left out, of the topics of a pattern, where that has changed. */
+  readonly licence: readonly object[] | undefined
 }

@@ -14,8 +14,9 @@ import { type DroppedFeed, type Feed, isStored, type TopicChoice, topicChoice, t
 import { FeedView } from './feed-view.ts'
 import type { FeedLicences, FeedWay } from './licences.ts'
 import { type PublisherLimits, PublishRates } from './limits.ts'
-import { LiveFeed } from './live-feed.ts'
+import type { LiveFeed } from './live-feed.ts'
 import type { FeedMessage } from './message.ts'
+import { OpenFeed } from './open-feed.ts'
 import { refuse, refuseForNow } from './refusals.ts'
 import { mayRead, mayWrite, missingRight } from './rights.ts'
 import { Subscriber } from './subscriber.ts'
@@ -47,6 +48,8 @@ export interface FeedServiceOptions {
   readonly stepUp: StepUp
   /** Undefined where there are none. */
   readonly licences?: FeedLicences | undefined
+  /** By feed, in milliseconds: the delays with which products cover it. */
+  readonly delays?: () => Promise<ReadonlyMap<string, readonly number[]>>
   readonly metrics: Metrics
   readonly onError: (error: unknown) => void
   /** Called when feeds were added, changed or removed. */
@@ -71,11 +74,13 @@ const RETRY_DROPS_MS = 5_000
 
 export class FeedService {
   readonly #options: FeedServiceOptions
-  readonly #feeds = new Map<string, LiveFeed>()
+  readonly #feeds = new Map<string, OpenFeed>()
   readonly #rates: PublishRates
   readonly #published = new Map<string, (by: number) => void>()
   #engine: Promise<FeedEngine> | undefined
   #reloading: Promise<void> = Promise.resolve()
+  /** A reload for delays that were not known. */
+  #refreshing: Promise<void> | undefined
   #bytes = 0
   #bytesAt = Number.NEGATIVE_INFINITY
   #retry: NodeJS.Timeout | undefined
@@ -100,7 +105,7 @@ export class FeedService {
   }
 
   /** Throws if there is no such feed, or the caller may neither publish nor subscribe. */
-  find(name: string, principal: Principal): LiveFeed {
+  find(name: string, principal: Principal): OpenFeed {
     const feed = this.#feeds.get(name)
     if (feed === undefined || !(mayRead(feed.definition, principal) || mayWrite(feed.definition, principal)))
       throw refuse('feed.unknown', `There is no feed ${JSON.stringify(name)}`)
@@ -110,13 +115,35 @@ export class FeedService {
   /** What the caller may read of these topics. It is to be closed. */
   async openView(name: string, choice: TopicChoice, principal: Principal, from: RequestOrigin = {}): Promise<FeedView> {
     const feed = this.#findToRead(name, principal, from)
-    const { licences } = this.#options
-    if (!licences?.covers(name)) return new FeedView(feed, undefined)
+    const { licences, clock } = this.#options
+    if (!licences?.covers(name)) return new FeedView([feed.realtime], undefined, clock)
     const request = { feed: name, choice, principal, address: from.address ?? '', way: 'query' } as const
     const use = await licences.open({ ...request, onChange() {} })
-    if (use.refusal === undefined) return new FeedView(feed, use)
-    use.close()
-    throw use.refusal
+    try {
+      const { delays, refusal } = use.access
+      if (refusal !== undefined) throw refusal
+      return new FeedView(await Promise.all(delays.map((delay) => this.#findSource(feed, delay))), use, clock)
+    } catch (error) {
+      use.close()
+      throw error
+    }
+  }
+
+  /** The feed as those see it who have this delay. A product may have it that this node does not know yet. */
+  async #findSource(feed: OpenFeed, delay: number): Promise<LiveFeed> {
+    let source = feed.find(delay)
+    if (source === undefined && !feed.delays.includes(delay)) {
+      this.#refreshing ??= this.reload().finally(() => {
+        this.#refreshing = undefined
+      })
+      await this.#refreshing
+      source = feed.find(delay)
+    }
+    if (source !== undefined) return source
+    throw new Refusal('Licence.NotReady', 503, `The feed ${feed.definition.name} cannot be read with a delay`, {
+      members: { Products: [] },
+      headers: { 'retry-after': '5' },
+    })
   }
 
   /** The definition of a feed that the caller may read, if its sign-in is strong enough. */
@@ -130,7 +157,7 @@ export class FeedService {
   }
 
   /** As above, for callers who may read the feed and whose sign-in is strong enough. */
-  #findToRead(name: string, principal: Principal, from: RequestOrigin = {}): LiveFeed {
+  #findToRead(name: string, principal: Principal, from: RequestOrigin = {}): OpenFeed {
     const feed = this.find(name, principal)
     if (!mayRead(feed.definition, principal)) throw missingRight(feed.definition.read)
     const { stepUp } = feed.definition
@@ -139,13 +166,13 @@ export class FeedService {
   }
 
   /** As above, for callers who may publish to the feed. */
-  findToWrite(name: string, principal: Principal, from: RequestOrigin = {}): LiveFeed {
+  findToWrite(name: string, principal: Principal, from: RequestOrigin = {}): OpenFeed {
     const feed = this.find(name, principal)
     this.#requireToWrite(feed.definition, principal, from)
     return feed
   }
 
-  /** Returns the position of the last message, if the feed has a history. */
+  /** Returns the position of the last message, if the feed has a history, and the publisher may see how many messages others publish. */
   async publish(
     name: string,
     messages: readonly NewMessage[],
@@ -158,12 +185,21 @@ export class FeedService {
       this.#requireToWrite(feed.definition, principal, from)
       const position = await this.#publish(feed, messages, principal, once)
       this.#published.get(name)?.(messages.length)
-      return position
+      return position === undefined || (await this.#seesNow(name, messages, principal)) ? position : undefined
     } catch (error) {
       if (error instanceof Refusal)
         this.#options.metrics.count('gatehouse_feed_refused_total', { feed: name, code: error.code })
       throw error
     }
+  }
+
+  async #seesNow(name: string, messages: readonly NewMessage[], principal: Principal): Promise<boolean> {
+    const { licences } = this.#options
+    const [first] = messages
+    if (first === undefined || !licences?.covers(name)) return true
+    const isOneTopic = messages.every(({ topic }) => topic === first.topic)
+    const choice: TopicChoice = isOneTopic ? { kind: 'topic', topic: first.topic } : { kind: 'prefix', prefix: '' }
+    return licences.hasRealtime(name, choice, principal)
   }
 
   #requireToWrite(feed: Feed, principal: Principal, from: RequestOrigin): void {
@@ -173,7 +209,7 @@ export class FeedService {
   }
 
   async #publish(
-    feed: LiveFeed,
+    feed: OpenFeed,
     messages: readonly NewMessage[],
     principal: Principal,
     once: PublishOnce | undefined,
@@ -209,23 +245,10 @@ export class FeedService {
     const start = (source: LiveFeed): Start => chooseStart(source, topic, resume, last)
     const subscriber = new Subscriber(
       { key: topic, choice, principal, sink, maxRate, address, way, start },
-      { feed, licences, onError },
+      { feed: feed.realtime, findSource: (delay) => this.#findSource(feed, delay), licences, onError },
     )
     await subscriber.open()
     return subscriber
-  }
-
-  /**
-   * Where a subscriber can resume who has not received a message yet: the newest one, if the subscription does not begin with messages
-   * that are kept; undefined otherwise, and without history.
-   */
-  async startPosition(name: string, { topic, resume, last }: SubscribeRequest): Promise<string | undefined> {
-    const feed = this.#feeds.get(name)
-    const choice = topicChoice(topic)
-    if (feed?.definition.history === undefined || choice === undefined || resume !== undefined) return undefined
-    const [newest] = await feed.store.readLast(choice, 1)
-    const beginsNow = last === 0 || (last === undefined && feed.definition.keep === 'all')
-    return newest === undefined || beginsNow ? feed.newestPosition(topic, newest?.seq) : undefined
   }
 
   async usage(name: string) {
@@ -248,7 +271,7 @@ export class FeedService {
   async close(): Promise<void> {
     clearTimeout(this.#retry)
     await this.#reloading.catch(() => {})
-    for (const feed of this.#feeds.values()) feed.store.close()
+    for (const { store } of this.#feeds.values()) store.close()
     this.#feeds.clear()
     await (await this.#engine?.catch(() => undefined))?.close()
   }
@@ -258,6 +281,7 @@ export class FeedService {
     const dropped = [...(await this.#options.dropped())]
     const definitions = await this.#options.definitions()
     if (definitions.length + dropped.length + this.#feeds.size === 0) return
+    const delays = await this.#options.delays?.()
     const engine = await this.#openEngine()
     const generations = new Map(definitions.map(({ name, generation }) => [name, generation]))
     for (const [name, feed] of this.#feeds)
@@ -269,7 +293,7 @@ export class FeedService {
         const { generation } = feed.definition
         if (dropped.every((known) => known.generation !== generation)) dropped.push({ name, generation })
       }
-    for (const definition of definitions) await this.#take(engine, definition)
+    for (const definition of definitions) await this.#take(engine, definition, delays?.get(definition.name) ?? [])
     await this.#countBytes()
     this.#options.onChanged(this.list())
     if (dropped.length > 0) await this.#dropAll(engine, dropped)
@@ -322,14 +346,15 @@ export class FeedService {
     return engine
   }
 
-  async #take(engine: FeedEngine, definition: Feed): Promise<void> {
+  async #take(engine: FeedEngine, definition: Feed, delays: readonly number[]): Promise<void> {
     const known = this.#feeds.get(definition.name)
     if (known === undefined) {
-      const feed = new LiveFeed(definition, await engine.open(definition), this.#options)
+      const feed = new OpenFeed(definition, delays, await engine.open(definition, delays), this.#options)
       this.#feeds.set(definition.name, feed)
       const { metrics } = this.#options
       this.#published.set(definition.name, metrics.counter('gatehouse_feed_messages_total', { feed: definition.name }))
-    } else if (JSON.stringify(known.definition) !== JSON.stringify(definition)) await known.update(definition)
+    } else if (JSON.stringify(known.definition) !== JSON.stringify(definition) || known.delays.join() !== delays.join())
+      await known.update(definition, delays)
   }
 
   /** All feeds together. No publication waits for the count: the next ones of its connection would overtake it. */
@@ -362,7 +387,7 @@ function checkMessage({ name, messageBytes }: Feed, { topic, data }: NewMessage)
 
 function chooseStart(feed: LiveFeed, topic: string, resume: string | undefined, last: number | undefined): Start {
   if (resume !== undefined)
-    return { kind: 'resume', seq: feed.findOrAddPositions(topic).read(resume, feed.store.epoch) }
+    return { kind: 'resume', seq: feed.findOrAddPositions(topic).read(resume, feed.reads.epoch, feed.delay) }
   if (last !== undefined && feed.definition.history !== undefined)
     return last === 0 ? { kind: 'now' } : { kind: 'last', count: last }
   return feed.definition.keep === 'latest' ? { kind: 'state' } : { kind: 'now' }

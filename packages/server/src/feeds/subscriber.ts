@@ -1,9 +1,11 @@
 /** One subscriber of a feed: a subscription of the feed itself, or where products cover it, one for each delay that the caller has. */
 import { type Principal, Refusal, type RunningSubscription, type UrgentSink } from 'gatehouse-protocol'
 import type { TopicChoice } from './feed.ts'
-import type { FeedLicences, FeedUse, FeedWay } from './licences.ts'
+import { EVERYTHING, type FeedAccess, type FeedLicences, type FeedUse, type FeedWay, writeLabels } from './licences.ts'
 import type { LiveFeed } from './live-feed.ts'
 import type { FeedMessage } from './message.ts'
+import { mixPosition } from './mixed-positions.ts'
+import { Progress } from './progress.ts'
 import type { FeedSubscription, Start, SubscriptionOwner } from './subscription.ts'
 
 export interface SubscriberOptions {
@@ -20,6 +22,8 @@ export interface SubscriberOptions {
 
 export interface SubscriberEnv {
   readonly feed: LiveFeed
+  /** As those see it who have this delay. */
+  findSource(delay: number): Promise<LiveFeed>
   readonly licences: FeedLicences | undefined
   readonly onError: (error: unknown) => void
 }
@@ -35,10 +39,15 @@ export class Subscriber implements RunningSubscription, SubscriptionOwner {
   /** By delay. */
   readonly #lanes = new Map<number, Lane>()
   #use: FeedUse | undefined
+  #access: FeedAccess = EVERYTHING
+  /** What the subscriber has seen of each topic before the lanes were opened. */
+  #progress = Progress.none
   #principal: Principal
   #hasBegun = false
   #isPaused = false
   #isClosed = false
+  /** The subscriber does not know its access yet. */
+  #mustTell = false
   #changing: Promise<void> = Promise.resolve()
 
   constructor(options: SubscriberOptions, env: SubscriberEnv) {
@@ -51,13 +60,53 @@ export class Subscriber implements RunningSubscription, SubscriptionOwner {
   async open(): Promise<void> {
     const { feed, licences } = this.#env
     try {
-      if (licences?.covers(feed.definition.name)) await this.#openUse(licences)
-      if (this.#use === undefined) await this.#openLane(0, this.#options.start(feed))
-      else await this.#openLanes((source) => this.#options.start(source))
+      if (licences?.covers(feed.definition.name)) {
+        await this.#openUse(licences)
+        if (this.#access.refusal !== undefined) throw this.#access.refusal
+      }
+      // On streams, the confirmation says it.
+      this.#mustTell = this.#options.way === 'events' && (this.#use?.access.labels.length ?? 0) > 0
+      await this.#openLanes(this.#access)
+      await this.#changing
     } catch (error) {
       this.close()
       throw error
     }
+  }
+
+  /** What is delayed, or left out. */
+  get labels(): readonly object[] {
+    return writeLabels(this.#env.feed.definition.name, this.#use?.access.labels ?? [])
+  }
+
+  /** Seconds, if all topics have the same; 0: real-time. */
+  get delay(): number | undefined {
+    const [delay = 0] = this.#access.delays
+    return this.#access.isUniform ? delay / 1000 : undefined
+  }
+
+  /**
+   * Where it can be resumed before a message was received: at the newest one, where the subscription does not begin with messages that
+   * are kept; undefined otherwise, and without history.
+   */
+  async startPosition(): Promise<string | undefined> {
+    const { key, choice, start } = this.#options
+    if (this.#env.feed.definition.history === undefined) return undefined
+    const seqs = new Map<number, number>()
+    for (const [delay, { source }] of this.#lanes) {
+      const { kind } = start(source)
+      if (kind === 'resume') return undefined
+      const [newest] = await source.reads.readLast(choice, 1)
+      if (newest !== undefined && kind !== 'now') return undefined
+      seqs.set(delay, source.newestSeq(newest?.seq))
+    }
+    const [lane] = this.#lanes.values()
+    if (lane === undefined) return undefined
+    const positions = lane.source.findOrAddPositions(key)
+    const [seq = 0] = seqs.values()
+    return seqs.size === 1
+      ? positions.write(lane.source.reads.epoch, seq)
+      : positions.writeEach(lane.source.reads.epoch, seqs)
   }
 
   /** A product covers the feed, which none has covered before. */
@@ -66,17 +115,15 @@ export class Subscriber implements RunningSubscription, SubscriptionOwner {
     if (licences === undefined || this.#use !== undefined) return
     this.#change(async () => {
       if (this.#use !== undefined || this.#isClosed) return
-      await this.#openUse(licences)
-      const lane = this.#lanes.get(0)
-      const sent = lane?.subscription.sent
-      this.#closeLane(0)
-      await this.#openLanes(() => (sent === undefined ? { kind: 'now' } : { kind: 'after', seq: sent }))
+      await this.#openUse(licences, EVERYTHING)
+      this.#onChange()
     })
   }
 
   drained(): void {
     this.#hasBegun = true
-    for (const { subscription } of this.#lanes.values()) subscription.drained()
+    this.#tellAccess()
+    for (const { subscription } of [...this.#lanes.values()]) subscription.drained()
   }
 
   setPrincipal(principal: Principal): void {
@@ -94,54 +141,95 @@ export class Subscriber implements RunningSubscription, SubscriptionOwner {
     this.#isPaused = false
     this.#principal = principal
     this.#use?.setPrincipal(principal)
-    for (const { subscription } of [...this.#lanes.values()]) subscription.resume(principal)
+    this.#tellAccess()
+    for (const { subscription } of [...this.#lanes.values()]) {
+      subscription.resume(principal)
+      // One that was opened meanwhile has not begun.
+      if (this.#hasBegun) subscription.drained()
+    }
   }
 
   close(): void {
     this.#isClosed = true
     this.#use?.close()
-    for (const delay of [...this.#lanes.keys()]) this.#closeLane(delay)
+    this.#closeLanes()
   }
 
-  async #openUse(licences: FeedLicences): Promise<void> {
+  /** `access` is what the caller had until now; otherwise it is what the use says. */
+  async #openUse(licences: FeedLicences, access?: FeedAccess): Promise<void> {
     const { choice, address, way } = this.#options
     const use = await licences.open({
       ...{ feed: this.#env.feed.definition.name, choice, principal: this.#principal, address, way },
       onChange: () => this.#onChange(),
     })
     this.#use = use
+    this.#access = access ?? use.access
     if (this.#isClosed) use.close()
     use.setPrincipal(this.#principal)
-    if (use.refusal !== undefined) throw use.refusal
   }
 
-  /** What is taken away ends at once. */
+  /** What is taken away ends at once. What was seen is not sent again: what follows it comes when it may. */
   #onChange(): void {
-    const { delays = [], refusal } = this.#use ?? {}
-    for (const delay of [...this.#lanes.keys()]) if (!delays.includes(delay)) this.#closeLane(delay)
-    if (refusal !== undefined) this.#end(refusal)
-    else this.#change(() => this.#openLanes(() => ({ kind: 'now' })))
-  }
-
-  async #openLanes(start: (source: LiveFeed) => Start): Promise<void> {
-    for (const delay of this.#use?.delays ?? []) {
-      const source = this.#findSource(delay)
-      if (source !== undefined && !this.#lanes.has(delay)) await this.#openLane(delay, start(source))
+    if (this.#use === undefined || this.#isClosed) return
+    const { access } = this.#use
+    if (access.refusal !== undefined) this.#end(access.refusal)
+    else if (!isSame(this.#access, access)) {
+      this.#progress = this.#progress.after(this.#access, this.#sentByDelay())
+      this.#closeLanes()
+      this.#access = access
+      this.#mustTell = true
+      this.#tellAccess()
+      this.#change(() => this.#openLanes(access))
     }
   }
 
-  #findSource(delay: number): LiveFeed | undefined {
-    return delay === 0 ? this.#env.feed : undefined
+  #sentByDelay(): ReadonlyMap<number, number> {
+    return new Map(
+      [...this.#lanes].flatMap(
+        ([
+          delay,
+          {
+            subscription: { sent },
+          },
+        ]) => (sent === undefined ? [] : [[delay, sent]]),
+      ),
+    )
   }
 
-  async #openLane(delay: number, start: Start): Promise<void> {
-    const source = this.#findSource(delay)
-    if (source === undefined || this.#isClosed) return
+  /** A message without data. */
+  #tellAccess(): void {
+    const { sink, key, choice } = this.#options
+    if (!this.#mustTell || !this.#hasBegun || !sink.isOpen) return
+    this.#mustTell = false
+    const isPattern = choice.kind === 'prefix'
+    sink.sendOrClose({
+      topic: key,
+      pattern: isPattern ? key : undefined,
+      ...{ data: undefined, position: undefined, isRemoved: false, isRecovered: undefined, delay: this.delay },
+      licence: isPattern ? this.labels : undefined,
+    })
+  }
+
+  /** Unless the access has changed meanwhile. */
+  async #openLanes(access: FeedAccess): Promise<void> {
+    for (const delay of access.delays) {
+      if (access !== this.#access || this.#isClosed) return
+      const source = delay === 0 ? this.#env.feed : await this.#env.findSource(delay)
+      if (access === this.#access && !this.#isClosed) await this.#openLane(source, access)
+    }
+  }
+
+  async #openLane(source: LiveFeed, access: FeedAccess): Promise<void> {
+    const { delay } = source
     const { key, choice, maxRate, sink } = this.#options
+    const progress = this.#progress
+    const isSimple = access.isUniform && !access.isPartial && progress.isUniform
+    const accepts = (topic: string, seq: number) => access.delayFor(topic) === delay && !progress.hasSeen(topic, seq)
+    const start = progress.start(source.definition.keep) ?? this.#options.start(source)
     const used = this.#use === undefined ? sink : this.#laneSink(delay)
-    const subscription = await source.subscribe(key, choice, { start, maxRate }, this.#principal, used, this)
-    const isWanted = this.#use === undefined || this.#use.delays.includes(delay)
-    if (this.#isClosed || !isWanted) {
+    const options = { start, maxRate, accepts: isSimple ? undefined : accepts }
+    const subscription = await source.subscribe(key, choice, options, this.#principal, used, this)
+    if (this.#isClosed || access !== this.#access) {
       subscription.close()
       return
     }
@@ -150,22 +238,18 @@ export class Subscriber implements RunningSubscription, SubscriptionOwner {
     if (this.#hasBegun && !this.#isPaused) subscription.drained()
   }
 
-  /** Passes on only the topics that the caller has with this delay. */
+  /** The end of one ends all. The position of a message says how far the others are, too. */
   #laneSink(delay: number): UrgentSink<FeedMessage> {
-    const { sink, key } = this.#options
-    const isShown = ({ topic }: FeedMessage): boolean => {
-      const use = this.#use
-      // What concerns the pattern as a whole has no topic.
-      if (use === undefined || use.isUniform || topic === key) return true
-      return use.delayFor(topic) === delay
+    const { sink } = this.#options
+    const shape = (message: FeedMessage): FeedMessage => {
+      if (this.#access.isUniform) return message
+      const sent = new Map(this.#sentByDelay())
+      sent.delete(delay)
+      return mixPosition(message, delay, sent)
     }
     return {
-      send: (message) => {
-        if (isShown(message)) sink.send(message)
-      },
-      sendOrClose: (message) => {
-        if (isShown(message)) sink.sendOrClose(message)
-      },
+      send: (message) => sink.send(shape(message)),
+      sendOrClose: (message) => sink.sendOrClose(shape(message)),
       get maySend() {
         return sink.maySend
       },
@@ -176,10 +260,10 @@ export class Subscriber implements RunningSubscription, SubscriptionOwner {
     }
   }
 
-  #closeLane(delay: number): void {
-    const lane = this.#lanes.get(delay)
-    this.#lanes.delete(delay)
-    lane?.subscription.close()
+  #closeLanes(): void {
+    const lanes = [...this.#lanes.values()]
+    this.#lanes.clear()
+    for (const { subscription } of lanes) subscription.close()
   }
 
   #end(reason: Refusal): void {
@@ -196,4 +280,8 @@ export class Subscriber implements RunningSubscription, SubscriptionOwner {
       this.#end(error instanceof Refusal ? error : new Refusal('server.fault', 500, 'The licence could not be read'))
     })
   }
+}
+
+function isSame(one: FeedAccess, other: FeedAccess): boolean {
+  return one.isUniform && other.isUniform && !one.isPartial && !other.isPartial && one.delays[0] === other.delays[0]
 }

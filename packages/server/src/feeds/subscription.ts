@@ -21,11 +21,14 @@ export type Start =
   | { readonly kind: 'now' }
   /** With the newest message of each topic. */
   | { readonly kind: 'state' }
-  /** After message `seq`, for a subscriber that has seen it: no gap is reported. */
+  /** After message `seq`, which the subscriber has seen: it may be younger than those that it may see now. */
   | { readonly kind: 'after'; readonly seq: number }
   | { readonly kind: 'last'; readonly count: number }
   /** After message `seq`; undefined if it cannot be found. */
   | { readonly kind: 'resume'; readonly seq: number | undefined }
+
+/** Whether a message is sent. */
+export type Accepts = (topic: string, seq: number) => boolean
 
 /** The feed, as a subscription sees it. */
 export interface SubscribedFeed {
@@ -34,8 +37,10 @@ export interface SubscribedFeed {
   readonly isStored: boolean
   /** All messages up to this number have been passed to the subscriptions. */
   readonly through: number
+  /** Beside each message. */
+  readonly label: Pick<FeedMessage, 'delay' | 'licence'>
   readAfter(choice: TopicChoice, after: number, options: ReadOptions): Promise<Page>
-  readLast(choice: TopicChoice, count: number): Promise<readonly StoredMessage[]>
+  readLast(choice: TopicChoice, count: number, accepts?: Accepts): Promise<readonly StoredMessage[]>
   writePosition(seq: number): string
   /** By its current definition. */
   mayRead(principal: Principal): boolean
@@ -61,6 +66,7 @@ export class FeedSubscription implements RunningSubscription {
   readonly #feed: SubscribedFeed
   readonly #sink: UrgentSink<FeedMessage>
   readonly #rate: RateGate | undefined
+  readonly #accepts: Accepts | undefined
   #principal: Principal
   /** The sign-in of this token was judged by this need. */
   #judged: { readonly tokenId: string; readonly need: StepUpNeed | undefined }
@@ -74,13 +80,15 @@ export class FeedSubscription implements RunningSubscription {
   /** The newest message that was published while the subscription read. */
   #missed = 0
   #isRecovered: boolean | undefined
+  /** `#sent` is what the client says; nothing has been read after it yet. */
+  #isClaimed = false
   /** All messages were dropped, and the subscriber could not be notified yet. */
   #isPurged = false
 
   constructor(
     key: string,
     choice: TopicChoice,
-    options: { readonly start: Start; readonly maxRate: number | undefined },
+    options: { readonly start: Start; readonly maxRate: number | undefined; readonly accepts?: Accepts | undefined },
     feed: SubscribedFeed,
     principal: Principal,
     sink: UrgentSink<FeedMessage>,
@@ -92,6 +100,7 @@ export class FeedSubscription implements RunningSubscription {
     this.#judged = { tokenId: principal.tokenId, need: feed.need }
     this.#sink = sink
     this.#start = options.start
+    this.#accepts = options.accepts
     if (options.maxRate !== undefined)
       this.#rate = new RateGate(options.maxRate, {
         send: (message) => this.#sendLatest(message),
@@ -102,6 +111,7 @@ export class FeedSubscription implements RunningSubscription {
 
   /** Everything up to this number was sent, or is not wanted; undefined before it has begun. */
   get sent(): number | undefined {
+    if (this.#start.kind === 'after') return this.#start.seq
     return this.#state === 'waiting' || !this.#feed.isStored ? undefined : this.#sent
   }
 
@@ -200,11 +210,13 @@ export class FeedSubscription implements RunningSubscription {
     }
     if (this.#start.kind === 'after') {
       this.#sent = this.#start.seq
+      this.#start = { kind: 'now' }
       this.#readFrom(this.#sent)
       return
     }
     this.#state = 'reading'
     this.#kind = kind === 'state' ? 'newest' : 'history'
+    this.#isClaimed = kind === 'resume'
     if (this.#start.kind === 'resume') {
       this.#isRecovered = this.#start.seq !== undefined
       this.#sent = this.#start.seq ?? 0
@@ -244,7 +256,10 @@ export class FeedSubscription implements RunningSubscription {
       if (this.#state !== 'reading') return
       // What was read is forgotten.
       if (this.#isPurged) continue
-      if (page.hasGap && this.#mustTellGap(after)) continue
+      const isBeyond =
+        page.hasGap && !this.#isClaimed && page.isLast && page.through === after && page.messages.length === 0
+      if (page.hasGap && !isBeyond && this.#mustTellGap(after)) continue
+      this.#isClaimed = false
       if (!this.#sendPage(page, after)) return
       if (page.isLast && this.#missed <= this.#sent) this.#goLive()
       else await nextTurn()
@@ -267,7 +282,7 @@ export class FeedSubscription implements RunningSubscription {
 
   async #sendLast(count: number): Promise<void> {
     const { through } = this.#feed
-    const messages = await this.#feed.readLast(this.choice, count)
+    const messages = await this.#feed.readLast(this.choice, count, this.#accepts)
     if (this.#state !== 'reading') return
     this.#start = { kind: 'now' }
     for (const message of messages) this.#sendRead(message)
@@ -279,7 +294,8 @@ export class FeedSubscription implements RunningSubscription {
     for (const message of messages) {
       if (!this.#sink.maySend) return false
       // A subscriber who begins with the state has not heard of a topic that is removed.
-      if (message.data !== undefined || after > 0) this.#sendRead(message)
+      const isWanted = this.#accepts?.(message.topic, message.seq) ?? true
+      if (isWanted && (message.data !== undefined || after > 0)) this.#sendRead(message)
       this.#sent = message.seq
     }
     this.#sent = through
@@ -302,6 +318,7 @@ export class FeedSubscription implements RunningSubscription {
       if (seq <= this.#sent) return
       this.#sent = seq
     }
+    if (this.#accepts?.(message.topic, seq) === false) return
     if (!this.#feed.keepsLatest) {
       // After it has expired, the token may be renewed.
       if (this.#sink.isOpen) this.#sink.sendOrClose(message)
@@ -333,6 +350,7 @@ export class FeedSubscription implements RunningSubscription {
     const isRecovered = this.#isRecovered
     this.#isRecovered = undefined
     return {
+      ...this.#feed.label,
       topic,
       pattern: this.choice.kind === 'prefix' ? this.key : undefined,
       data: data === undefined ? undefined : new JsonText(data),

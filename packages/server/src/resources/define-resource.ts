@@ -13,6 +13,7 @@ import type { AttributeDefinition } from '../store/attributes/attributes.ts'
 import type { RevocationsInside } from '../store/authorizations/revocations.ts'
 import type { PublishInside } from '../store/cluster/event-transaction.ts'
 import type { DefinitionStore } from '../store/database/definitions.ts'
+import type { FeedDefinition } from '../store/feeds/feeds.ts'
 import type { StoredKey } from '../store/keys/signing-keys.ts'
 import type { Product } from '../store/licences/products.ts'
 import type { Stores } from '../store/stores.ts'
@@ -287,6 +288,8 @@ export interface KnownLists {
   readonly attributes: ReadonlyMap<string, AttributeDefinition>
   /** Undefined where those in the database are not known yet. */
   readonly products?: ReadonlyMap<string, Product> | undefined
+  /** By name; undefined where those in the database are not known yet. */
+  readonly feeds?: ReadonlyMap<string, FeedDefinition> | undefined
   /** Ids of agreements; undefined where those in the database are not known yet. */
   readonly agreements?: ReadonlySet<string> | undefined
   /** None before the first start. */

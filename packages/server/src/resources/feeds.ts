@@ -8,6 +8,7 @@ import type { FeedDefinition } from '../store/feeds/feeds.ts'
 import { describeUnknownScope, LONGEST_SCOPE } from './apis.ts'
 import { CONTROLLER_NAME_PATTERN, DURATION_PATTERN, nameFault } from './controller-names.ts'
 import type { JsonObject, Known, Resource } from './define-resource.ts'
+import { unheldText } from './product-coverage.ts'
 import { declaredStepUp, STEP_UP_MEMBERS, stepUpTarget, WRITE_STEP_UP_MEMBERS } from './step-up-members.ts'
 
 export type DeclaredFeed = XStatic<typeof FEED>
@@ -91,7 +92,7 @@ export const FEEDS = {
   declare: declareFeed,
   compare: (feed) => presentFeed(feed),
   namedScopes: ({ read, write }) => [read, write],
-  refersTo: ['scopes'],
+  refersTo: ['scopes', 'products'],
   faults: feedFaults,
   conflict: async ({ name }, { controllers }) =>
     (await controllers.find(name)) && `${name} is the name of a remote controller: choose another`,
@@ -193,7 +194,10 @@ function time(example: string, description: string) {
   return text({ pattern: DURATION.source, examples: [example], description })
 }
 
-function feedFaults(feed: DeclaredFeed, { scopes, controllers }: Pick<Known, 'scopes' | 'controllers'>): Fault[] {
+function feedFaults(
+  feed: DeclaredFeed,
+  { scopes, controllers, products }: Pick<Known, 'scopes' | 'controllers' | 'products'>,
+): Fault[] {
   const { bytes = DEFAULTS.bytes, message_bytes: messageBytes = DEFAULTS.message_bytes } = feed
   const faults: Fault[] = []
   const fault = (path: string, text: string | undefined) => text !== undefined && faults.push({ path, text })
@@ -213,6 +217,11 @@ function feedFaults(feed: DeclaredFeed, { scopes, controllers }: Pick<Known, 'sc
       'must not begin with gatehouse: these are subjects of the server, which has one for every feed',
     )
   if (bytes < messageBytes) fault('bytes', `must be at least message_bytes, ${messageBytes}`)
+  const delayed = [...(products?.values() ?? [])].find(
+    ({ delay, covers }) => delay !== undefined && covers.some((each) => 'feed' in each && each.feed === feed.name),
+  )
+  const unheld = delayed && unheldText(toFeed(feed))
+  if (unheld !== undefined) fault('history', `the product ${delayed?.name} covers it with a delay, and it ${unheld}`)
   return faults
 }
 

@@ -1,11 +1,13 @@
 /** What products cover: feeds, tables and controllers of this server, and resources of other programs. */
 import { BUILT_IN_CONTROLLERS, CONTROLLER_NAME } from 'gatehouse-protocol'
 import type { XStatic } from 'typebox/schema'
+import { writeDuration } from '../lib/duration.ts'
 import { closed, either, flag, number, oneOf, shortList, text } from '../schema/builders.ts'
 import type { Fault } from '../schema/check-schema.ts'
-import type { Coverage } from '../store/licences/coverage.ts'
+import type { FeedDefinition } from '../store/feeds/feeds.ts'
+import { type Coverage, delaysByName } from '../store/licences/coverage.ts'
 import type { Product } from '../store/licences/products.ts'
-import type { JsonObject } from './define-resource.ts'
+import type { JsonObject, Known } from './define-resource.ts'
 import { repeated } from './names.ts'
 
 export type DeclaredCoverage = XStatic<typeof COVERAGE>
@@ -19,6 +21,8 @@ const PROPERTY = /^(?:action\.)?[A-Za-z_][A-Za-z0-9_-]{0,63}$/
 const TOPIC = /^(?:[^\p{Cc}*]+|(?:[^\p{Cc}*]*\/)?\*)$/u
 
 const OTHERS = 'others'
+/** Each takes a copy of what it shows. */
+const MOST_DELAYS = 3
 
 /** Each names one of the first four; the rest belongs to it. */
 export const COVERAGE = closed([], {
@@ -102,8 +106,8 @@ function faultsOfOne(coverage: DeclaredCoverage, path: string, hasDelay: boolean
       faults.every((fault) => fault.path !== `${path}.${member}`)
     )
       faults.push({ path: `${path}.${member}`, text: `is no member of the coverage of a ${kind}` })
-  if ((kind === 'feed' || kind === 'table') && hasDelay)
-    faults.push({ path: `${path}.${kind}`, text: `a product with a delay cannot cover ${kind}s in this version` })
+  if (kind === 'table' && hasDelay)
+    faults.push({ path: `${path}.table`, text: 'a product with a delay cannot cover tables in this version' })
   if (coverage.controller !== undefined && BUILT_IN_CONTROLLERS.includes(coverage.controller))
     faults.push({ path: `${path}.controller`, text: `${coverage.controller} is a built-in controller` })
   const { resource, topics, column, values, ids, actions } = coverage
@@ -138,6 +142,35 @@ export function columnFaults(products: readonly Pick<Product, 'name' | 'covers'>
       const text = `${known.product} covers the table ${table} by its column ${known.column}, and ${name} by ${column}: use one`
       return [{ path: '', text }]
     }),
+  )
+}
+
+/** Whether a feed keeps what readers with a delay need. */
+export function heldFeedFaults(covers: readonly DeclaredCoverage[], feeds: Known['feeds']): Fault[] {
+  return covers.flatMap(({ feed: name = '' }, index) => {
+    const feed = feeds?.get(name)
+    const text = feed && unheldText(feed)
+    return text === undefined ? [] : [{ path: `covers[${index}].feed`, text: `the feed ${name} ${text}` }]
+  })
+}
+
+/** Why nobody can read a feed with a delay. */
+export function unheldText({ keep, history, natsSubject }: FeedDefinition): string | undefined {
+  if (natsSubject !== undefined) return 'offers a subject of NATS, which cannot be read with a delay'
+  return keep === 'all' && history === undefined
+    ? 'keeps nothing: to be read with a delay it needs keep latest, or a history'
+    : undefined
+}
+
+/** Of all products together. */
+export function delayFaults(products: readonly Product[]): Fault[] {
+  return (['feed', 'table'] as const).flatMap((kind) =>
+    Array.from(delaysByName(products, kind), ([name, delays]) => ({ name, delays }))
+      .filter(({ delays }) => delays.length > MOST_DELAYS)
+      .map(({ name, delays }) => {
+        const texts = delays.map(writeDuration).join(', ')
+        return { path: '', text: `the ${kind} ${name} can have ${MOST_DELAYS} delays at most, not ${texts}` }
+      }),
   )
 }
 

@@ -13,6 +13,8 @@ import {
   columnFaults,
   coverageFaults,
   declareCoverage,
+  delayFaults,
+  heldFeedFaults,
   toCoverage,
 } from './product-coverage.ts'
 
@@ -77,12 +79,12 @@ export const PRODUCTS = {
   declare: declareProduct,
   compare: presentProduct,
   namedScopes: 'none',
-  refersTo: ['agreements'],
+  refersTo: ['agreements', 'feeds'],
   faults: productFaults,
   faultsTogether: (after) =>
     after.length > MOST_PRODUCTS
       ? [{ path: '', text: `there can be at most ${MOST_PRODUCTS} products, not ${after.length}` }]
-      : columnFaults(after),
+      : [...columnFaults(after), ...delayFaults(after)],
   isNewerThanNodes: () => true,
   store: ({ licences }) => licences.products,
   async remove({ name }, { stores }) {
@@ -140,7 +142,7 @@ export const PRODUCTS = {
   },
 } as const satisfies Resource<Product, DeclaredProduct>
 
-function productFaults(product: DeclaredProduct, { agreements }: Pick<Known, 'agreements'>): Fault[] {
+function productFaults(product: DeclaredProduct, { agreements, feeds }: Pick<Known, 'agreements' | 'feeds'>): Fault[] {
   const { delay, default: byDefault, agreement, trial, covers = [] } = product
   const faults: Fault[] = []
   const fault = (path: string, text: string | undefined) => text !== undefined && faults.push({ path, text })
@@ -152,6 +154,7 @@ function productFaults(product: DeclaredProduct, { agreements }: Pick<Known, 'ag
   if (agreement !== undefined && agreements?.has(agreement) === false)
     fault('agreement', unknownName('agreement', agreement, agreements))
   faults.push(...coverageFaults(covers, delay !== undefined))
+  if (delay !== undefined) faults.push(...heldFeedFaults(covers, feeds))
   return faults
 }
 

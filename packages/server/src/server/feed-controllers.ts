@@ -19,6 +19,7 @@ import {
   mayWrite,
   type RequestOrigin,
   type SubscribeRequest,
+  type Subscriber,
 } from '../feeds/feeds.ts'
 import { isDeeperThan } from '../lib/json-depth.ts'
 import { dataText } from '../streaming/streaming.ts'
@@ -70,7 +71,7 @@ function createController(
         requestOrigin(call),
       )
       // Clients that send no Data get what they always got.
-      const confirmation = call.data === undefined ? undefined : await confirm(request, subscription)
+      const confirmation = call.data === undefined ? undefined : await confirm(topic, subscription)
       return running(subscription, confirmation, onClosed)
     } catch (error) {
       onClosed()
@@ -90,9 +91,15 @@ function createController(
     }
   }
 
-  async function confirm(request: SubscribeRequest, subscription: RunningSubscription): Promise<object> {
+  async function confirm(topic: string, subscription: Subscriber): Promise<object> {
     try {
-      return { Keep: keep, Position: await feeds.startPosition(name, request) }
+      const { delay = 0, labels } = subscription
+      return {
+        Keep: keep,
+        Position: await subscription.startPosition(),
+        ...(delay > 0 && { Delay: delay }),
+        ...(topic.endsWith('*') && labels.length > 0 && { Licence: labels }),
+      }
     } catch (error) {
       subscription.close()
       throw error
@@ -181,6 +188,7 @@ function streamRefusal(error: unknown, feed: string): Refusal {
     case 'Auth.UserNeeded':
       return refuse('Authority', stepUpContext(error))
     case 'Licence.Needed':
+    case 'Licence.NotReady':
     case 'Licence.Places':
     case 'Licence.Displaced':
       return refuse('Authority', licenceContext(error))

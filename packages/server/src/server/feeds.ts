@@ -2,6 +2,7 @@
 import { type FeedPlace, type Feeds, openFeeds } from '../feeds/feeds.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { StepUp } from '../step-up/step-up.ts'
+import { delaysByName } from '../store/licences/coverage.ts'
 import type { Gateway } from '../streaming/streaming.ts'
 import type { Caller } from '../streaming/topics/controller.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -28,6 +29,7 @@ export function openFeedsOnStreams(base: Base, { identity, metrics, gateway, ste
     authenticate: identity.authenticate,
     stepUp,
     licences: coverage.feeds,
+    delays: async () => delaysByName(await resources.stores.licences.products.list(), 'feed'),
     clock,
     logger,
     metrics,
@@ -39,7 +41,11 @@ export function openFeedsOnStreams(base: Base, { identity, metrics, gateway, ste
         logger.warn({ feed }, 'a loaded controller has the name of a feed, which is not used on streams')
     },
   })
-  coverage.onChanged(() => feeds.service.licencesChanged())
+  coverage.onChanged(() => {
+    feeds.service.licencesChanged()
+    // What is needed for readers with a delay.
+    void feeds.load().catch((error: unknown) => logger.error({ err: error }, 'feeds error'))
+  })
   return feeds
 }
 

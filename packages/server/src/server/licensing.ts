@@ -71,6 +71,7 @@ export function openCoverage(env: CoverageEnv): Coverage {
     feeds: {
       covers: (feed) => licensing?.opened.covers('feed', feed) ?? false,
       open: ({ feed: name, ...request }) => open().openTopics({ ...request, kind: 'feed', name }),
+      hasRealtime: (name, choice, principal) => open().hasRealtime({ kind: 'feed', name, choice, principal }),
     },
     controllers: {
       covers: (controller) => licensing?.opened.covers('controller', controller) ?? false,

@@ -79,6 +79,11 @@ export const METRICS = {
     'method',
     'outcome',
   ),
+  gatehouse_licence_lateness_seconds: histogram(
+    'How much later than it was old enough delayed readers were shown something, by kind: "feed".',
+    [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60],
+    'kind',
+  ),
   gatehouse_licence_refused_total: counter(
     'Uses and places of products that were refused, by product and error code.',
     'product',

@@ -138,6 +138,9 @@ async function readKnown(
     products: refersTo.includes('products')
       ? new Map((await stores.licences.products.list()).map((product) => [product.name, product]))
       : undefined,
+    feeds: refersTo.includes('feeds')
+      ? new Map((await stores.feeds.list()).map((feed) => [feed.name, feed]))
+      : undefined,
     agreements: refersTo.includes('agreements')
       ? new Set((await stores.licences.agreements.list()).map(({ id }) => id))
       : undefined,

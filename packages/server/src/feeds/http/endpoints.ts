@@ -21,8 +21,9 @@ import { afterTurns } from '../../lib/turns.ts'
 import type { PublishOnce, StoredMessage } from '../engine.ts'
 import { type Feed, type TopicChoice, topicChoice, topicFault } from '../feed.ts'
 import type { FeedView } from '../feed-view.ts'
-import type { LiveFeed } from '../live-feed.ts'
+import { writeLabels } from '../licences.ts'
 import type { FeedMessage } from '../message.ts'
+import type { OpenFeed } from '../open-feed.ts'
 import { refuse, refuseForNow } from '../refusals.ts'
 import { mayRead, mayWrite } from '../rights.ts'
 import { type FeedService, MAX_LAST, MAX_RATE, MIN_RATE, type RequestOrigin } from '../service.ts'
@@ -147,7 +148,13 @@ export class FeedEndpoints {
       Messages: messages,
     }))
     const next = topics.length > limit ? items.at(-1)?.Topic : undefined
-    context.json({ ...describe(feed.definition, context.principal), items, ...(next === undefined ? {} : { next }) })
+    setLicence(context, feed)
+    context.json({
+      ...describe(feed.definition, context.principal),
+      ...licenceMember(feed),
+      items,
+      ...(next === undefined ? {} : { next }),
+    })
   }
 
   #openView(context: Context, choice: TopicChoice): Promise<FeedView> {
@@ -176,9 +183,15 @@ export class FeedEndpoints {
       throw refuse('feed.bad_parameter', 'A pattern has no state: ask for events, or for the last messages with last=')
     const view = await this.#openView(context, choice)
     const messages = await view.readLast(choice, count ?? 1).finally(() => view.close())
-    const shown = messages.map((message) => messageText(message, history && view.writePosition(topic, message)))
-    if (count !== undefined) context.send(JSON_BODY, `{"Messages":[${shown.join()}]}`)
-    else if (shown[0] === undefined)
+    const shown = messages.map((message) =>
+      messageText(message, history && view.writePosition(topic, message), view.delayFor(message.topic)),
+    )
+    setLicence(context, view)
+    if (count !== undefined) {
+      const { Licence } = licenceMember(view)
+      const label = Licence === undefined ? '' : `,"Licence":${JSON.stringify(Licence)}`
+      context.send(JSON_BODY, `{"Messages":[${shown.join()}]${label}}`)
+    } else if (shown[0] === undefined)
       throw refuse('feed.no_topic', `The topic ${JSON.stringify(topic)} holds no message`)
     else context.send(JSON_BODY, shown[0])
   }
@@ -201,7 +214,7 @@ export class FeedEndpoints {
       way: 'events',
     })
     try {
-      response.begin(subscription, await feeds.startPosition(name, request))
+      response.begin(subscription, await subscription.startPosition())
     } catch (error) {
       subscription.close()
       throw error
@@ -260,14 +273,28 @@ function stepUpMembers(prefix: '' | 'Write', need: StepUpNeed | undefined): obje
   }
 }
 
-async function newest(feed: LiveFeed, topic: string): Promise<StoredMessage | undefined> {
+async function newest(feed: OpenFeed, topic: string): Promise<StoredMessage | undefined> {
   return (await feed.store.readLast({ kind: 'topic', topic }, 1))[0]
 }
 
 /** The Data as it was published. */
-function messageText({ topic, time, data }: StoredMessage, position: string | undefined): string {
+function messageText({ topic, time, data }: StoredMessage, position: string | undefined, delay: number): string {
   const at = position === undefined ? '' : `,"Position":"${position}"`
-  return `{"Topic":${JSON.stringify(topic)},"Time":"${new Date(time).toISOString()}"${at},"Data":${data ?? 'null'}}`
+  const late = delay === 0 ? '' : `,"Delay":${delay / 1000}`
+  return `{"Topic":${JSON.stringify(topic)},"Time":"${new Date(time).toISOString()}"${at}${late},"Data":${data ?? 'null'}}`
+}
+
+function licenceMember({ definition: { name }, labels }: FeedView): { readonly Licence?: readonly object[] } {
+  return labels.length === 0 ? {} : { Licence: writeLabels(name, labels) }
+}
+
+/** The field Licence of a reply with something that is delayed or left out: a list (RFC 9651 §3.1). */
+function setLicence(context: Context, view: FeedView): void {
+  const items = view.labels.map(({ product = '', delay }) => {
+    const age = delay === undefined ? '' : `;delay=${delay / 1000};as-of=@${Math.floor(view.horizon(delay) / 1000)}`
+    return `"${product}";feed="${view.definition.name}";access=${delay === undefined ? 'none' : 'delayed'}${age}`
+  })
+  if (items.length > 0) context.setHeaders({ licence: items.join(', ') })
 }
 
 /** As for writes of the query service: 1 to 200 visible characters. */
@@ -304,11 +331,13 @@ function stopping(): Refusal {
 }
 
 /** A message, a removal, or that nothing is missing after a reconnection. */
-function encodeEvent({ topic, data, position, isRemoved, isRecovered }: FeedMessage): string {
+function encodeEvent({ topic, data, position, isRemoved, isRecovered, delay, licence }: FeedMessage): string {
   const members = [
     `"Topic":${JSON.stringify(topic)}`,
     ...(isRecovered === undefined ? [] : [`"Recovered":${isRecovered}`]),
     ...(isRemoved ? ['"Removed":true'] : []),
+    ...(delay === undefined ? [] : [`"Delay":${delay}`]),
+    ...(licence === undefined ? [] : [`"Licence":${JSON.stringify(licence)}`]),
     ...(data === undefined ? [] : [`"Data":${data.text}`]),
   ]
   return `event: message\n${position === undefined ? '' : `id: ${position}\n`}${dataLines(`{${members.join()}}`)}`

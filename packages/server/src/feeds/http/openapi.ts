@@ -22,14 +22,21 @@ const FEED: JsonSchema = {
 const NEW_MESSAGE: JsonSchema = { type: 'object', required: ['Topic', 'Data'], properties: { Topic: TEXT, Data: {} } }
 const MESSAGE: JsonSchema = {
   type: 'object',
-  properties: { Topic: TEXT, Time: { ...TEXT, format: 'date-time' }, Position: TEXT, Data: {} },
+  properties: {
+    Topic: TEXT,
+    Time: { ...TEXT, format: 'date-time' },
+    Position: TEXT,
+    Delay: { type: 'number', description: 'Seconds, where the caller may see it with a delay only.' },
+    Data: {},
+  },
 }
 const TOPIC: JsonSchema = {
   type: 'object',
   properties: { Topic: TEXT, Time: { ...TEXT, format: 'date-time' }, Messages: { type: 'integer' } },
 }
 const PUBLISHED: ApiReply = {
-  description: 'All messages are published; Position is that of the last one, if the feed has a history.',
+  description:
+    'All messages are published; Position is that of the last one, if the feed has a history, and the caller may see it in real time.',
   content: {
     [JSON_BODY]: { type: 'object', properties: { Published: { type: 'integer' }, Position: TEXT } },
   },

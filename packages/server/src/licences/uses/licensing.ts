@@ -6,8 +6,9 @@ import type { Licences } from '../service.ts'
 import { openHeldPlaces } from './held-places.ts'
 import { openStandings, type StandingsEnv } from './standings.ts'
 import { openTableUses } from './table-uses.ts'
+import { TopicAccess } from './topic-access.ts'
 import { type CoveredParts, type Named, type TopicCoverage, type TopicRange, topicCoverages } from './topic-coverage.ts'
-import { createUses, type PartAccess, type Use, type Uses } from './uses.ts'
+import { createUses, type Use, type Uses } from './uses.ts'
 
 export interface LicensingEnv extends Omit<StandingsEnv, 'onChanged'> {
   readonly licences: Licences
@@ -16,14 +17,17 @@ export interface LicensingEnv extends Omit<StandingsEnv, 'onChanged'> {
   readonly onError: (error: unknown) => void
 }
 
-export interface TopicUseRequest {
+export interface TopicChoiceRequest {
   readonly kind: Named
   readonly name: string
   readonly choice: TopicRange
   readonly principal: Principal
+}
+
+export interface TopicUseRequest extends TopicChoiceRequest {
   readonly address: string
   readonly way: Way
-  /** What the use says is different now. */
+  /** `access` of the use is different now. */
   onChange(): void
 }
 
@@ -75,6 +79,16 @@ export function openLicensing(env: LicensingEnv) {
       return use
     },
 
+    /** Whether the caller has real-time access to all of it, without using it. */
+    async hasRealtime({ kind, name, choice, principal }: TopicChoiceRequest): Promise<boolean> {
+      const { parts = [] } = coverages[kind].get(name)?.split(choice) ?? {}
+      if (parts.length === 0) return true
+      const known = await standings.read(principal)
+      return parts.every((products) =>
+        products.some((product) => known.standings.get(product)?.decision.access === 'realtime'),
+      )
+    },
+
     async close(): Promise<void> {
       tables.close()
       standings.close()
@@ -91,6 +105,7 @@ export class TopicUse {
   #principal: Principal
   #covered: CoveredParts | undefined
   #use: Use | undefined
+  #access: TopicAccess | undefined
   #isClosed = false
   #splitting: Promise<void> = Promise.resolve()
 
@@ -109,25 +124,16 @@ export class TopicUse {
     return this.#request.name
   }
 
-  get delays(): readonly number[] {
-    if (this.#use === undefined) return [0]
-    return [...new Set(this.#use.parts.flatMap((part) => readDelay(part) ?? []))].sort((one, other) => one - other)
-  }
-
-  get isUniform(): boolean {
-    const [first, ...rest] = this.#use?.parts ?? []
-    return rest.every((part) => first !== undefined && readDelay(part) === readDelay(first))
+  get access(): TopicAccess {
+    const parts = this.#use?.parts
+    const known = this.#access
+    if (known !== undefined && known.parts === parts && known.covered === this.#covered) return known
+    this.#access = new TopicAccess(parts, this.#covered)
+    return this.#access
   }
 
   get refusal(): Refusal | undefined {
-    const [first] = this.#use?.parts ?? []
-    return this.delays.length === 0 && first?.access === 'none' ? first.refusal : undefined
-  }
-
-  delayFor(topic: string): number | undefined {
-    if (this.#use === undefined) return 0
-    const part = this.#use.parts[this.#covered?.find(topic) ?? 0]
-    return part && readDelay(part)
+    return this.access.refusal
   }
 
   setPrincipal(principal: Principal): void {
@@ -174,10 +180,4 @@ export class TopicUse {
     this.#covered = covered
     if (!isFirst) this.#request.onChange()
   }
-}
-
-/** Undefined without access. */
-function readDelay(part: PartAccess): number | undefined {
-  if (part.access === 'none') return undefined
-  return part.access === 'realtime' ? 0 : part.delay
 }

@@ -11,6 +11,8 @@ export type TopicRange =
 export interface CoveredParts {
   /** The products of each part: any of them opens it. A part that none covers is nobody's. */
   readonly parts: readonly (readonly string[])[]
+  /** Topics and patterns of each part: of those that overlap, the longest one counts. */
+  readonly topics: readonly (readonly string[])[]
   /** The index of the part of a topic within the range. */
   find(topic: string): number
 }
@@ -54,24 +56,27 @@ export class TopicCoverage {
   }
 
   split(range: TopicRange): CoveredParts {
-    if (range.kind === 'topic') return { parts: [this.productsFor(range.topic)], find: () => 0 }
+    if (range.kind === 'topic')
+      return { parts: [this.productsFor(range.topic)], topics: [[range.topic]], find: () => 0 }
     const { prefix } = range
+    const prefixes = new Set([prefix, ...[...this.#prefixes.keys()].filter((each) => each.startsWith(prefix))])
     const samples = [
-      prefix + UNNAMED,
-      ...[...this.#topics.keys()].filter((topic) => topic.startsWith(prefix)),
-      ...[...this.#prefixes.keys()].filter((each) => each.startsWith(prefix)).map((each) => each + UNNAMED),
+      ...Array.from(prefixes, (each) => ({ name: `${each}*`, topic: each + UNNAMED })),
+      ...[...this.#topics.keys()].filter((topic) => topic.startsWith(prefix)).map((topic) => ({ name: topic, topic })),
     ]
     const parts: (readonly string[])[] = []
+    const topics: string[][] = []
     const indexes = new Map<string, number>()
-    for (const sample of samples) {
-      const products = this.productsFor(sample)
+    for (const { name, topic } of samples) {
+      const products = this.productsFor(topic)
       const key = products.join('\n')
-      if (indexes.has(key)) continue
-      indexes.set(key, parts.length)
-      parts.push(products)
+      const index = indexes.get(key) ?? parts.length
+      indexes.set(key, index)
+      parts[index] = products
+      topics[index] = [...(topics[index] ?? []), name]
     }
-    if (parts.length === 1) return { parts, find: () => 0 }
-    return { parts, find: (topic) => indexes.get(this.productsFor(topic).join('\n')) ?? 0 }
+    if (parts.length === 1) return { parts, topics, find: () => 0 }
+    return { parts, topics, find: (topic) => indexes.get(this.productsFor(topic).join('\n')) ?? 0 }
   }
 }
 

@@ -1,11 +1,13 @@
 /** The tools that read feeds: which there are, their topics, and their newest messages. */
-import { type FeedService, mayRead, refuse, type StoredMessage, topicChoice } from '../../feeds/feeds.ts'
+import { type FeedService, type FeedView, mayRead, refuse, type StoredMessage, topicChoice } from '../../feeds/feeds.ts'
 import type { Call } from '../protocol/features.ts'
 import { counted, cutBytes, escapeJson, escapeText, shortText } from '../text/escape.ts'
 import { AFTER, object } from './schemas.ts'
 import type { ToolDefinition } from './tool-set.ts'
 
 const LISTED = 100
+/** Topics and patterns of a label. */
+const LABELLED = 10
 const MOST_BYTES = 32 * 1024
 const MESSAGE_BYTES = 8 * 1024
 
@@ -38,7 +40,7 @@ export function listFeedsTool(feeds: () => FeedService | undefined): ToolDefinit
       const last = topics[LISTED - 1]?.topic ?? ''
       const tail =
         topics.length > LISTED ? [`# More follow: call again with after "${escapeText(last)}", or a prefix.`] : []
-      const head = `${counted(lines.length, 'topic')} of ${shortText(name)}`
+      const head = `${counted(lines.length, 'topic')} of ${shortText(name)}${labelText(view)}`
       return { text: [head, ...lines, ...tail].join('\n') }
     },
   }
@@ -99,7 +101,23 @@ export async function readFeed(
   if (messages.length === 0) throw refuse('feed.no_topic', `The topic ${JSON.stringify(topic)} holds no message`)
   const { lines, shown } = writeMessages(messages, MOST_BYTES)
   const cut = shown < messages.length ? `, the newest ${shown} that fit` : ''
-  return [`${counted(messages.length, 'message')}${cut}: time, topic, data`, ...lines]
+  return [`${counted(messages.length, 'message')}${cut}${labelText(view)}: time, topic, data`, ...lines]
+}
+
+/** What is delayed, or left out. */
+function labelText({ labels }: FeedView): string {
+  const parts = labels.map(({ product, delay, topics }) => {
+    const which =
+      topics === undefined
+        ? ''
+        : `${topics
+            .slice(0, LABELLED)
+            .map((topic) => shortText(topic))
+            .join(', ')} `
+    const name = product === undefined ? '' : ` (${shortText(product)})`
+    return delay === undefined ? `${which}left out${name}` : `${which}delayed by ${delay / 1000} s${name}`
+  })
+  return parts.length === 0 ? '' : `, ${parts.join('; ')}`
 }
 
 /** A line for each; the newest ones, if not all fit. */

@@ -40,3 +40,24 @@ export type PropertyValue = string | number | boolean
 export function resourceCoverages(covers: readonly Coverage[], type: string): ResourceCoverage[] {
   return covers.filter((coverage): coverage is ResourceCoverage => 'resource' in coverage && coverage.resource === type)
 }
+
+/** The delays, in milliseconds, with which products cover each feed or table, by its name (of tables in lower case); the shortest first. */
+export function delaysByName(
+  products: Iterable<{ readonly delay: number | undefined; readonly covers: readonly Coverage[] }>,
+  kind: 'feed' | 'table',
+): ReadonlyMap<string, readonly number[]> {
+  const delays = new Map<string, Set<number>>()
+  for (const { delay, covers } of products)
+    for (const coverage of delay === undefined ? [] : covers) {
+      const name = coveredName(coverage, kind)
+      if (name === undefined || delay === undefined) continue
+      const known = delays.get(name) ?? new Set<number>()
+      delays.set(name, known.add(delay))
+    }
+  return new Map(Array.from(delays, ([name, found]) => [name, [...found].sort((one, other) => one - other)]))
+}
+
+function coveredName(coverage: Coverage, kind: 'feed' | 'table'): string | undefined {
+  if (kind === 'feed') return 'feed' in coverage ? coverage.feed : undefined
+  return 'table' in coverage ? coverage.table.toLowerCase() : undefined
+}

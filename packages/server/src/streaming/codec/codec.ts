@@ -50,7 +50,7 @@ const json: Codec = {
  */
 function encodeJson(message: Message): string {
   const { Controller, Topic, Action, TransactionID, Confirm, Data, Problem } = message
-  const { Pattern, Position, Recovered, Removed } = message
+  const { Pattern, Position, Recovered, Removed, Delay, Licence } = message
   // JSON.stringify returns undefined for a function, for example.
   const data: string | undefined = Data instanceof JsonText ? Data.text : JSON.stringify(Data)
   let text = ''
@@ -63,6 +63,8 @@ function encodeJson(message: Message): string {
   if (Position !== undefined) text += `,"Position":"${Position}"`
   if (Recovered !== undefined) text += `,"Recovered":${Recovered}`
   if (Removed !== undefined) text += `,"Removed":${Removed}`
+  if (Delay !== undefined) text += `,"Delay":${Delay}`
+  if (Licence !== undefined) text += `,"Licence":${JSON.stringify(Licence)}`
   if (data !== undefined) text += `,"Data":${data}`
   if (Problem !== undefined) text += `,"Problem":${JSON.stringify(Problem)}`
   return `{${text.slice(1)}}`

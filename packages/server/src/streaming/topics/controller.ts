@@ -97,6 +97,9 @@ export interface TopicMessage {
   readonly position: string | undefined
   readonly isRemoved: boolean
   readonly isRecovered: boolean | undefined
+  /** Seconds. */
+  readonly delay: number | undefined
+  readonly licence: readonly object[] | undefined
 }
 
 /** What a controller can use while the gateway runs. */

@@ -84,11 +84,11 @@ export class Hub {
     if (this.#last?.sent === sent) return this.#last.broadcast
     let broadcast = this.#broadcasts.get(sent)
     if (broadcast === undefined) {
-      const { topic, pattern, data, position, isRemoved, isRecovered } = sent
+      const { topic, pattern, data, position, isRemoved, isRecovered, delay, licence } = sent
       broadcast = new Broadcast(topicKey(controller, topic), {
         ...{ Controller: controller, Topic: topic, Action: 'Publish' },
         ...{ Pattern: pattern, Position: position, Recovered: isRecovered, Removed: isRemoved ? true : undefined },
-        Data: data,
+        ...{ Delay: delay, Licence: licence, Data: data },
       })
       this.#broadcasts.set(sent, broadcast)
     }
