@@ -57,6 +57,8 @@ test(
       '2',
       '--data',
       scene.place.dataFolder,
+      '--database-url',
+      scene.place.databaseUrl,
       '--issuer',
       scene.server.issuer,
     ])

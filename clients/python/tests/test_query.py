@@ -309,7 +309,7 @@ def test_a_result_that_breaks_off_is_an_error(server: Server, proxy: Proxy) -> N
 
 def test_a_sign_in_that_is_too_weak_says_what_is_needed(server: Server) -> None:
     with Gate(server.url, auth=ADMIN) as gate:
-        gate.query("create table guarded (id Integer primary key) require (acr = 2, age = 300)").result()
+        gate.execute("create table guarded (id Integer primary key) require (acr = 2, age = 300)")
         with pytest.raises(StepUpNeeded) as refused:
             gate.query("select id from guarded").rows()
     assert (refused.value.code, refused.value.acr_values, refused.value.max_age) == ("Auth.StepUp", "2", 300)
