@@ -125,6 +125,9 @@ such view, is as fast as the table: a query by its key or an index uses these, a
 The limits of a statement count the query of each view as often as the view is used. Like tables, views are defined with
 \`Platform/Admin\`; \`cataloguetables\` shows their texts.
 
+**Materialized views.** \`CREATE MATERIALIZED VIEW\` stores the rows of a query with \`GROUP BY\` or \`LATEST ON\`, and brings them up to date after
+each commit, on the embedded engine: see [materialized views](views.md).
+
 **Definitions.** \`DESCRIBE trades\`, or \`SHOW COLUMNS FROM trades\`, lists the columns of a table: type, whether NULL is allowed, key, default
 and the CHECK constraints that each column is part of. \`SHOW TABLES\` lists the tables that you may read, and what each demands of the
 sign-in of readers (\`require\`) and writers (\`writerequire\`).

@@ -114,6 +114,7 @@ onEveryEngineInLongRuns('the catalogue', (place) => {
       retention: null,
       hold: false,
       isview: false,
+      ismaterialized: false,
       view: null,
       rights: ['select'],
       missingscopes: [],

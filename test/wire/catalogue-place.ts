@@ -45,6 +45,7 @@ export function buildTable(
     rowFilter: null,
     description: null,
     created: 0n,
+    kept: null,
     id: BigInt(id),
   }
   return { ...readDefinition(row), ...rest }

@@ -218,6 +218,7 @@ export const AUDIT_EVENTS = {
     'oldest',
     'cut',
   ),
+  'view.rebuilt': change('A materialized view is evaluated anew as a whole.', 'view', 'wrong'),
   'mail.sent': event('The mail server took a mail.', 'mail', 'kind'),
   'mail.failed': event(
     'A mail was given up: the mail server refused it, or it was too late.',

@@ -50,6 +50,49 @@ onEveryEngine('covered tables', (at) => {
     assert.equal(csv.body, 'id\r\n1\r\n2\r\n')
   })
 
+  test('a materialized view shows what is licensed of its table, by the group that says which product covers it', async () => {
+    const { server } = place
+    const define = async (statement: string) => {
+      const { status, body } = await place.query(statement, server.admin)
+      assert.equal(status, 200, `${statement}: ${JSON.stringify(body)}`)
+    }
+    // Who defines needs no licence, and sees no row either.
+    await define('CREATE MATERIALIZED VIEW venues AS SELECT venue AS v, max(price) AS total FROM ticks GROUP BY v')
+    await define('CREATE MATERIALIZED VIEW venues_again AS SELECT v AS w, max(total) AS total FROM venues GROUP BY w')
+    await define('CREATE MATERIALIZED VIEW prices AS SELECT id, max(price) AS top FROM ticks GROUP BY id')
+    await define('CREATE MATERIALIZED VIEW guarded AS SELECT id, max(price) AS top FROM secrets GROUP BY id')
+    for (const view of ['venues_again', 'prices', 'guarded']) await define(`REFRESH MATERIALIZED VIEW ${view}`)
+    for (const [statement, expected] of [
+      [
+        'SELECT v, total FROM venues ORDER BY v',
+        [
+          ['ARCX', 2],
+          ['XNYS', 1],
+        ],
+      ],
+      ['SELECT w FROM venues_again ORDER BY w', [['ARCX'], ['XNYS']]],
+      ['SELECT id FROM prices', []],
+    ] as const)
+      assert.deepEqual(await place.rows(statement), expected, statement)
+    for (const view of ['venues', 'venues_again', 'prices']) {
+      assert.deepEqual(
+        (await place.refusal(`SELECT 1 AS one FROM ${view}`, server.robot)).slice(0, 2),
+        [403, 'Licence.Needed'],
+        view,
+      )
+      assert.deepEqual(
+        (await place.refusal(`INSERT INTO free (id, venue, price) SELECT 7, 'X', 1 FROM ${view}`))[1],
+        'Licence.Target',
+        view,
+      )
+    }
+    assert.deepEqual(await place.refusal('SELECT 1 AS one FROM guarded'), [403, 'Licence.Needed', ['WHOLE'], 'none'])
+    const events = await place.live('SELECT * FROM guarded')
+    assert.equal(events.status, 403)
+    events.close()
+    for (const view of ['venues_again', 'venues', 'prices', 'guarded']) await define(`DROP MATERIALIZED VIEW ${view}`)
+  })
+
   test('without any licence it is refused, not empty; its definition stays visible', async () => {
     const { server } = place
     assert.deepEqual(await place.refusal('SELECT 1 AS one FROM ticks', server.robot), [

@@ -2,9 +2,11 @@
 import type {
   CheckDefinition,
   ColumnDefinition,
+  CreateKeptView,
   CreateTable,
   CreateView,
   Insert,
+  KeptViewChanges,
   OnConflict,
   Statement,
   TableChanges,
@@ -48,6 +50,14 @@ export function print(statement: Statement): string {
       return `ALTER VIEW ${printName(statement.name)} SET${printViewChanges(statement.changes)}`
     case 'drop-view':
       return `DROP VIEW ${statement.ifExists ? 'IF EXISTS ' : ''}${printName(statement.name)}`
+    case 'create-kept-view':
+      return printCreateKeptView(statement)
+    case 'alter-kept-view':
+      return `ALTER MATERIALIZED VIEW ${printName(statement.name)} SET${printKeptChanges(statement.changes)}`
+    case 'drop-kept-view':
+      return `DROP MATERIALIZED VIEW ${statement.ifExists ? 'IF EXISTS ' : ''}${printName(statement.name)}`
+    case 'refresh-view':
+      return `REFRESH MATERIALIZED VIEW ${printName(statement.name)}${statement.isFull ? ' FULL' : ''}`
     case 'create-index': {
       const { unique, ifNotExists, name, table, columns } = statement
       const list = columns.map((column) => `${printName(column.name)}${column.descending ? ' DESC' : ''}`).join(', ')
@@ -117,6 +127,24 @@ function printCreateView(view: CreateView): string {
   const words = view.orReplace ? 'CREATE OR REPLACE VIEW' : `CREATE VIEW${view.ifNotExists ? ' IF NOT EXISTS' : ''}`
   const list = view.columns.length === 0 ? '' : ` (${view.columns.map(printName).join(', ')})`
   return `${words} ${printName(view.name)}${list}${printViewChanges(view)} AS ${printQuery(view.query)}`
+}
+
+function printCreateKeptView({ ifNotExists, name, columns, changes, query }: CreateKeptView): string {
+  const words = `CREATE MATERIALIZED VIEW${ifNotExists ? ' IF NOT EXISTS' : ''}`
+  const list = columns.length === 0 ? '' : ` (${columns.map(printName).join(', ')})`
+  return `${words} ${printName(name)}${list}${printKeptChanges(changes)} AS ${printQuery(query)}`
+}
+
+function printKeptChanges(changes: KeptViewChanges): string {
+  const others = {
+    writeScope: undefined,
+    writeNeed: undefined,
+    rowFilter: undefined,
+    live: undefined,
+    retention: undefined,
+    hold: undefined,
+  }
+  return printTableChanges({ ...changes, ...others })
 }
 
 function printViewChanges({ readScope, comment }: ViewChanges): string {

@@ -12,6 +12,8 @@ import {
 } from '../../../packages/server/src/query/engines/emit/parameters.ts'
 import type { Engine } from '../../../packages/server/src/query/engines/engine.ts'
 import { openEngine } from '../../../packages/server/src/query/engines/open.ts'
+import { Keeper } from '../../../packages/server/src/query/keeper/keeper.ts'
+import { KeptViews } from '../../../packages/server/src/query/kept/kept-views.ts'
 import { type LivePlan, planLive } from '../../../packages/server/src/query/plan/live.ts'
 import { type Planned, Planner } from '../../../packages/server/src/query/plan/planner.ts'
 import { execute } from '../../../packages/server/src/query/run/execution.ts'
@@ -78,6 +80,8 @@ export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Prom
   const attributes = NO_ATTRIBUTES
   const stepUp = createStepUp({ clock: () => NOW, audit: noAudit })
   const licensed = { licences: NO_LICENCES, way: 'query' } as const
+  const keeper = new Keeper({ lease: engine.lease, onError })
+  const kept = new KeptViews({ engine, catalogue, keeper, milliseconds: 60_000, onError })
   const env = {
     engine,
     catalogue,
@@ -87,6 +91,7 @@ export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Prom
     auditTable,
     attributes,
     stepUp,
+    kept,
     ...licensed,
   }
 

@@ -17,6 +17,7 @@ import {
 } from './define.ts'
 import { bindExpression } from './expression.ts'
 import { lookupDefinition } from './from.ts'
+import { bindAlterKeptView, bindCreateKeptView, bindDropKeptView, bindRefresh } from './kept-view.ts'
 import { bindQuery } from './query.ts'
 import { refuseCopies } from './refuse-copies.ts'
 import { bindAlterView, bindCreateView, bindDropView } from './view.ts'
@@ -78,6 +79,14 @@ function bindStatement(binding: Binding, statement: Statement): BoundStatement {
       return bindAlterView(binding, statement)
     case 'drop-view':
       return bindDropView(binding, statement)
+    case 'create-kept-view':
+      return bindCreateKeptView(binding, statement)
+    case 'alter-kept-view':
+      return bindAlterKeptView(binding, statement)
+    case 'drop-kept-view':
+      return bindDropKeptView(binding, statement)
+    case 'refresh-view':
+      return bindRefresh(binding, statement)
     case 'create-index':
       return bindCreateIndex(binding, statement)
     case 'drop-index':

@@ -36,6 +36,8 @@ export function bindCreateTable(binding: Binding, written: CreateTable): Bound.C
   const existing = definitionIn(binding.catalogue, name.text)
   if (existing?.view !== undefined)
     throw binding.fail('TableExists', name.at, `${existing.name} is a view, not a table`)
+  if (existing?.isKept)
+    throw binding.fail('TableExists', name.at, `${existing.name} is a materialized view, not a table`)
   const exists = existing !== undefined
   if (exists && !ifNotExists) throw binding.fail('TableExists', name.at, `There is already a table ${name.text}`)
   const twice = firstDuplicate(written.columns, (column) => column.name.text)
@@ -286,6 +288,15 @@ function refuseFiltered(binding: Binding, { name: tableName, rowFilter, checks =
 }
 
 function ownTable(binding: Binding, name: Name): TableView {
+  const table = indexedTable(binding, name)
+  if (!table.isKept) return table
+  throw binding.fail('BadDefinition', name.at, `${table.name} is a materialized view, not a table`, {
+    hint: 'use ALTER MATERIALIZED VIEW or DROP MATERIALIZED VIEW',
+  })
+}
+
+/** A table or a materialized view. */
+function indexedTable(binding: Binding, name: Name): TableView {
   const table = lookupDefinition(binding, name)
   if (table.isSystem) throw binding.fail('SystemTable', name.at, `${table.name} is a system table`)
   if (table.view === undefined) return table
@@ -307,7 +318,7 @@ export function bindCreateIndex(binding: Binding, written: CreateIndex): Bound.C
   checkName(binding, name, MAX_INDEX_NAME_BYTES)
   const exists = binding.catalogue.lookupIndex(name.text) !== undefined
   if (exists && !ifNotExists) throw binding.fail('DuplicateIndex', name.at, `There is already an index ${name.text}`)
-  const table = ownTable(binding, written.table)
+  const table = indexedTable(binding, written.table)
   const twice = firstDuplicate(written.columns, (column) => column.name.text)
   if (twice !== undefined) throw binding.fail('DuplicateColumn', twice.name.at, `${twice.name.text} is named twice`)
   const columns = written.columns.map(({ name: columnName, descending }) => {

@@ -47,16 +47,21 @@ export function bindCreateView(binding: Binding, written: CreateView): Bound.Cre
 
 function refuseTaken(binding: Binding, { name, orReplace, ifNotExists }: CreateView, existing: TableView): void {
   if (existing.isSystem) throw binding.fail('SystemTable', name.at, `${existing.name} is a system table`)
-  if (existing.view === undefined) throw binding.fail('TableExists', name.at, `${existing.name} is a table, not a view`)
+  if (existing.view === undefined)
+    throw binding.fail(
+      'TableExists',
+      name.at,
+      `${existing.name} is a ${existing.isKept ? 'materialized view' : 'table'}, not a view`,
+    )
   if (!orReplace && !ifNotExists)
     throw binding.fail('TableExists', name.at, `There is already a view ${existing.name}`, {
       hint: `write CREATE OR REPLACE VIEW`,
     })
 }
 
-function namedColumns(
+export function namedColumns(
   binding: Binding,
-  { name, columns: names, query }: CreateView,
+  { name, columns: names, query }: Pick<CreateView, 'name' | 'columns' | 'query'>,
   columns: readonly ResultColumn[],
 ): ResultColumn[] {
   if (names.length > 0 && names.length !== columns.length)
@@ -75,7 +80,7 @@ function namedColumns(
 }
 
 /** A column that is added to a table later does not become a column of the view. */
-function withoutStars(query: Query, stars: ReadonlyMap<unknown, readonly SelectItem[]>): Query {
+export function withoutStars(query: Query, stars: ReadonlyMap<unknown, readonly SelectItem[]>): Query {
   const copy = (node: unknown): unknown => {
     if (Array.isArray(node)) return node.flatMap((item): readonly unknown[] => stars.get(item) ?? [copy(item)])
     if (typeof node !== 'object' || node === null) return node
@@ -110,9 +115,13 @@ export function bindDropView(binding: Binding, { name, ifExists, at }: DropView)
   return { kind: 'drop-view', view: viewNamed(binding, name) }
 }
 
+const KEPT_HINT = 'use ALTER MATERIALIZED VIEW or DROP MATERIALIZED VIEW'
+
 function viewNamed(binding: Binding, name: Name): TableView {
   const table = lookupDefinition(binding, name, 'view')
   if (table.isSystem) throw binding.fail('SystemTable', name.at, `${table.name} is a system table`)
   if (table.view !== undefined) return table
+  if (table.isKept)
+    throw binding.fail('BadDefinition', name.at, `${table.name} is a materialized view`, { hint: KEPT_HINT })
   throw binding.fail('BadDefinition', name.at, `${table.name} is a table, not a view`)
 }

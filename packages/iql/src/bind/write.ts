@@ -61,6 +61,10 @@ function writableTable(binding: Binding, name: Name): TableView {
     throw binding.fail('NotWritable', name.at, `${table.name} is a view, which is only read`, {
       hint: 'write to the tables that it reads',
     })
+  if (table.isKept)
+    throw binding.fail('NotWritable', name.at, `${table.name} is a materialized view, which is only read`, {
+      hint: 'write to the table that it reads',
+    })
   if (!table.isWritable) throw binding.fail('NotWritable', name.at, `${table.name} is read-only`)
   const missing = binding.catalogue.missingWriteScope(table)
   if (missing === undefined) return table

@@ -287,8 +287,11 @@ export interface TableSource {
   readonly id: number
   readonly table: TableView
   readonly filter: BoundExpression | undefined
-  /** For live queries: only rows whose key has changed since a position of the change log, as they are or as they were then. */
-  readonly changedOnly?: 'as they are' | 'as they were'
+  /**
+   * Only rows whose key has changed since a position of the change log: as they are, as they were then, or as they were before each of the
+   * changes. Of the last, long rows have only the columns that materialized views need.
+   */
+  readonly changedOnly?: 'as they are' | 'as they were' | 'before each change'
 }
 
 /** (query) AS alias */

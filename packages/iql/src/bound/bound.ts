@@ -45,6 +45,9 @@ export type BoundStatement =
   | DropTable
   | CreateView
   | DropView
+  | CreateKeptView
+  | DropKeptView
+  | RefreshView
   | CreateIndex
   | DropIndex
   | Explain
@@ -271,6 +274,42 @@ export interface CreateView {
 export interface DropView {
   readonly kind: 'drop-view'
   readonly view: TableView | undefined
+}
+
+/** CREATE MATERIALIZED VIEW [IF NOT EXISTS] name … AS query */
+export interface CreateKeptView
+  extends Pick<CreateView, 'name' | 'exists' | 'columns' | 'text' | 'readScope' | 'comment'> {
+  readonly kind: 'create-kept-view'
+  readonly readNeed: StepUpNeed | undefined
+  readonly isColumnar: boolean
+  /** The table, or the materialized view, that it reads. */
+  readonly base: TableView
+  /** The groups or partitions of the query, in their order: the primary key. */
+  readonly keys: readonly KeptKey[]
+  /** The columns of the base that decide which rows belong to which group. */
+  readonly logged: readonly string[]
+  /** Where errors about the query as a whole point. */
+  readonly queryAt: number
+}
+
+/** A GROUP BY or PARTITION BY expression of a materialized view. */
+export interface KeptKey {
+  /** The column of the view. */
+  readonly column: string
+  readonly expression: BoundExpression
+}
+
+/** DROP MATERIALIZED VIEW [IF EXISTS] name; undefined if IF EXISTS found no view. */
+export interface DropKeptView {
+  readonly kind: 'drop-kept-view'
+  readonly view: TableView | undefined
+}
+
+/** REFRESH MATERIALIZED VIEW name [FULL] */
+export interface RefreshView {
+  readonly kind: 'refresh-view'
+  readonly view: TableView
+  readonly isFull: boolean
 }
 
 /** CREATE [UNIQUE] INDEX [IF NOT EXISTS] name ON table (…) */

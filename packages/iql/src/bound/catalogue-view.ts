@@ -73,6 +73,8 @@ export interface TableView {
   readonly isLive: boolean
   /** Set for a view: it stores no rows, and the query takes its place. */
   readonly view?: ViewQuery | undefined
+  /** A materialized view: its rows are stored as those of a table, and only the service writes them. */
+  readonly isKept?: true | undefined
 }
 
 /** The query of a view, parsed when it is first used. */

@@ -13,6 +13,10 @@ export type Statement =
   | CreateView
   | AlterView
   | DropView
+  | CreateKeptView
+  | AlterKeptView
+  | DropKeptView
+  | RefreshView
   | CreateIndex
   | DropIndex
   | Explain
@@ -158,7 +162,7 @@ export interface TableChanges {
   readonly hold: boolean | undefined
 }
 
-/** DROP TABLE | VIEW | INDEX [IF EXISTS] name */
+/** DROP TABLE | VIEW | MATERIALIZED VIEW | INDEX [IF EXISTS] name */
 interface Drop<Kind extends string> extends Placed {
   readonly kind: Kind
   readonly ifExists: boolean
@@ -189,6 +193,38 @@ export interface AlterView extends Placed {
 
 /** Undefined: unchanged. Null: removed. */
 export type ViewChanges = Pick<TableChanges, 'readScope' | 'comment'>
+
+/** CREATE MATERIALIZED VIEW [IF NOT EXISTS] name [(column, …)] [READ SCOPE 'x'] [REQUIRE (…)] [COMMENT 'x'] [WITH (…)] AS query [WITH DATA] */
+export interface CreateKeptView extends Placed {
+  readonly kind: 'create-kept-view'
+  readonly ifNotExists: boolean
+  readonly name: Name
+  readonly columns: readonly Name[]
+  readonly changes: KeptViewChanges
+  readonly query: Query
+}
+
+/** ALTER MATERIALIZED VIEW name SET … */
+export interface AlterKeptView extends Placed {
+  readonly kind: 'alter-kept-view'
+  readonly name: Name
+  readonly changes: KeptViewChanges
+}
+
+/** Undefined: unchanged. Null: removed. */
+export type KeptViewChanges = Omit<
+  TableChanges,
+  'writeScope' | 'writeNeed' | 'rowFilter' | 'live' | 'retention' | 'hold'
+>
+
+export type DropKeptView = Drop<'drop-kept-view'>
+
+/** REFRESH MATERIALIZED VIEW [CONCURRENTLY] name [FULL] [WITH DATA] */
+export interface RefreshView extends Placed {
+  readonly kind: 'refresh-view'
+  readonly name: Name
+  readonly isFull: boolean
+}
 
 /** CREATE [UNIQUE] INDEX [IF NOT EXISTS] name ON table (column [ASC | DESC], …) */
 export interface CreateIndex extends Placed {

@@ -25,6 +25,7 @@ export function parseCreate(tokens: TokenStream): Statement {
   const at = tokens.expects('create')
   if (tokens.sees('table')) return parseCreateTable(tokens, at)
   if (tokens.sees('view') || tokens.sees('or')) return parseCreateView(tokens, at)
+  tokens.couldBe('materialized')
   const unique = tokens.accepts('unique')
   return parseCreateIndex(tokens, unique, at)
 }
@@ -100,7 +101,7 @@ function parseViewChanges(tokens: TokenStream, read: ReadPart): ViewChanges {
   }
 }
 
-function acceptsIfNotExists(tokens: TokenStream): boolean {
+export function acceptsIfNotExists(tokens: TokenStream): boolean {
   if (tokens.token.key !== 'if' || tokens.ahead(1).key !== 'not') return false
   tokens.take()
   tokens.take()
@@ -108,7 +109,7 @@ function acceptsIfNotExists(tokens: TokenStream): boolean {
   return true
 }
 
-function acceptsIfExists(tokens: TokenStream): boolean {
+export function acceptsIfExists(tokens: TokenStream): boolean {
   if (tokens.token.key !== 'if' || tokens.ahead(1).key !== 'exists') return false
   tokens.take()
   tokens.take()
@@ -136,10 +137,10 @@ function parseTableOptions(tokens: TokenStream): TableOptions {
   }
 }
 
-type ReadPart = <Part>(part: (tokens: TokenStream) => Part) => Part | null
+export type ReadPart = <Part>(part: (tokens: TokenStream) => Part) => Part | null
 
 /** Each option at most once. */
-function parseTableChanges(tokens: TokenStream, read: ReadPart): TableChanges {
+export function parseTableChanges(tokens: TokenStream, read: ReadPart): TableChanges {
   let changes: TableChanges = NO_CHANGES
   for (;;) {
     if (changes.readScope === undefined && tokens.accepts('read')) {
@@ -293,6 +294,7 @@ function parseIndexColumn(tokens: TokenStream): CreateIndex['columns'][number] {
 /** Alter = AlterTable | AlterView */
 export function parseAlter(tokens: TokenStream): AlterTable | AlterView | CreateIndex {
   const at = tokens.expects('alter')
+  tokens.couldBe('materialized')
   return tokens.sees('view') ? parseAlterView(tokens, at) : parseAlterTable(tokens, at)
 }
 
@@ -378,6 +380,7 @@ function parseSet(tokens: TokenStream): AlterTable['action'] {
 /** Drop = "DROP" (("TABLE" | "VIEW") ["IF" "EXISTS"] Table | "INDEX" ["IF" "EXISTS"] Name) */
 export function parseDrop(tokens: TokenStream): Statement {
   const at = tokens.expects('drop')
+  tokens.couldBe('materialized')
   const kind = tokens.accepts('table') ? 'drop-table' : tokens.accepts('view') ? 'drop-view' : 'drop-index'
   if (kind === 'drop-index') tokens.expects('index')
   const ifExists = acceptsIfExists(tokens)

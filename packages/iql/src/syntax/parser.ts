@@ -6,6 +6,7 @@ import { type Token, tokenize } from './lexer.ts'
 import { DEFAULT_LIMITS, type Limits } from './limits.ts'
 import { parseAlter, parseCreate, parseDrop } from './parse-define.ts'
 import { parseAbove, parseExpression } from './parse-expression.ts'
+import { isOfKeptView, parseKeptView, parseRefresh } from './parse-kept-view.ts'
 import { parseParenthesisedQuery, parseQuery } from './parse-select.ts'
 import { parseDelete, parseInsert, parseUpdate } from './parse-write.ts'
 import { type SharedRules, TokenStream } from './token-stream.ts'
@@ -48,15 +49,17 @@ function parseToEnd<Tree>(tokens: TokenStream, rule: (tokens: TokenStream) => Tr
   throw tokens.unexpected()
 }
 
-/** Statement = Query | Insert | Update | Delete | Create | Alter | Drop | Explain | Describe | Show */
+/** Statement = Query | Insert | Update | Delete | Create | Alter | Drop | KeptView | Refresh | Explain | Describe | Show */
 function parseStatement(tokens: TokenStream): Statement {
   if (tokens.sees('select') || tokens.sees('with') || tokens.sees('(')) return parseQuery(tokens)
   if (tokens.sees('insert')) return parseInsert(tokens)
   if (tokens.sees('update')) return parseUpdate(tokens)
   if (tokens.sees('delete')) return parseDelete(tokens)
+  if (isOfKeptView(tokens)) return parseKeptView(tokens)
   if (tokens.sees('create')) return parseCreate(tokens)
   if (tokens.sees('alter')) return parseAlter(tokens)
   if (tokens.sees('drop')) return parseDrop(tokens)
+  if (tokens.sees('refresh')) return parseRefresh(tokens)
   if (tokens.sees('explain')) return parseExplain(tokens)
   if (tokens.sees('describe')) return parseDescribe(tokens)
   if (tokens.sees('show')) return parseShow(tokens)

@@ -231,3 +231,23 @@ export interface ReplicationAdministration {
   /** `take`: sends all pages again. `verify`: restores beside the data, and checks it. */
   ask(request: 'take' | 'verify'): Promise<void>
 }
+
+/** A materialized view, and how far it is. */
+export interface KeptView {
+  readonly name: string
+  readonly query: string
+  readonly base: string
+  readonly state: 'building' | 'ready' | 'failed'
+  readonly progress: number
+  readonly behind: number | null
+  readonly rows: number
+  readonly builds: number
+  readonly error: string | null
+}
+
+export interface KeptViews {
+  list(): Promise<readonly KeptView[]>
+  find(name: string): Promise<KeptView | undefined>
+  /** Returns how many rows were wrong. */
+  refresh(name: string, isFull: boolean, signal: AbortSignal): Promise<number>
+}

@@ -16,6 +16,7 @@ import type {
   ClusterActivity,
   ColumnSegments,
   FeedMessages,
+  KeptViews,
   MailAdministration,
   ReplicationAdministration,
   RetentionRounds,
@@ -95,6 +96,8 @@ export interface AdminEnv {
   readonly retention?: (() => Promise<RetentionRounds>) | undefined
   /** Undefined on the command line. */
   readonly channels?: (() => Promise<ChannelSender>) | undefined
+  /** Undefined where no query service runs. */
+  readonly views?: KeptViews | undefined
   /** Undefined where no agents are served. */
   readonly agentActivity?: AgentActivity | undefined
   /** Undefined where no mail is set up. */

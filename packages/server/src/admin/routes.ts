@@ -35,6 +35,7 @@ import { usageRoutes } from './usage.ts'
 import { userAccessRoutes } from './user-access.ts'
 import { userRightsRoutes } from './user-rights.ts'
 import { passwordRoutes, requireBreakGlass, USER_SPECIALS } from './users.ts'
+import { viewRoutes } from './views.ts'
 import { wireRoutes } from './wire.ts'
 
 export const ADMIN_ROUTES: readonly AdminRoute[] = [
@@ -73,6 +74,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...usageRoutes,
   ...columnRoutes,
   ...retentionRoutes,
+  ...viewRoutes,
   ...platformRoutes,
   ...activityRoutes,
   ...wireRoutes,

@@ -173,11 +173,24 @@ export const QUERY_ERRORS = {
     'A view or product uses it',
     'Drop the views in `Views`, or replace them so that they no longer use it; let the `Products` cover the table otherwise.',
   ),
+  'Data.Building': entry(
+    409,
+    '55000',
+    'The materialized view is being built',
+    'Try again after the seconds in Retry-After; `Progress` says how much of it is there, from 0 to 1.',
+    1,
+  ),
+  'Data.ViewFailed': entry(
+    409,
+    '55000',
+    'The query of the materialized view fails',
+    'Correct the rows at which it fails, as `Cause` says: the view goes on with the commit that does so.',
+  ),
   'Data.ReadOnly': entry(
     403,
     '42501',
     'The table cannot be written',
-    'System tables other than CatalogueTable are read-only.',
+    'System tables other than CatalogueTable, and materialized views, are read-only.',
   ),
   'Data.WritesStopped': entry(
     503,

@@ -12,6 +12,7 @@ import { Spools } from './bulk/spools.ts'
 import { type AttributeSource, NO_ATTRIBUTES } from './catalogue/attributes.ts'
 import { licenceRefusal, NO_LICENCES, type TableLicences } from './catalogue/licences.ts'
 import type { CatalogueSnapshot, TablePage } from './catalogue/snapshot.ts'
+import { withViews } from './catalogue/view-licences.ts'
 import type { AgentCallRows } from './engines/agent-calls.ts'
 import type { ColumnTables } from './engines/column-tables.ts'
 import type { Engine } from './engines/engine.ts'
@@ -22,6 +23,7 @@ import type { WatchRows } from './engines/watch-rows.ts'
 import { catalogueGroup } from './http/catalogue.ts'
 import { type EndpointsEnv, type QueryEndpoints, queryEndpoints } from './http/endpoints.ts'
 import { Keeper } from './keeper/keeper.ts'
+import { KeptViews } from './kept/kept-views.ts'
 import type { LiveQueries } from './live/contract.ts'
 import { DEFAULT_LIVE_LIMITS, type LiveLimits } from './live/limits.ts'
 import { LiveService } from './live/live-service.ts'
@@ -193,6 +195,8 @@ export class QueryService {
   readonly ownQuery: RunStatement
   /** Saved queries and boards. */
   readonly documents: Documents
+  /** Materialized views. */
+  readonly views: KeptViews
   /** Chooses the node that does the work of what is kept. */
   readonly keeper: Keeper
 
@@ -206,12 +210,20 @@ export class QueryService {
     this.#auditTable = createAuditTable(auditLog, engine.auditCopy)
     this.#observe = observer(engine, options.metrics, { limits, onSlow: options.onSlow ?? (() => {}) })
     this.#liveLimits = { ...DEFAULT_LIVE_LIMITS, ...options.liveLimits }
-    this.#licences = options.licences ?? NO_LICENCES
+    this.#licences = withViews(options.licences ?? NO_LICENCES, () => catalogue.snapshot)
     this.planner = new Planner(engine, { ...DEFAULT_LIMITS, statementBytes: limits.statementBytes }, this.#licences)
     this.running = new RunningQueries(limits, clock)
     this.#licences.onChanged((tables) => {
       const text = 'What products cover of a table has changed: run the statement again'
       this.running.stopReading(tables, licenceRefusal('Licence.Needed', text, { Products: [], Reason: 'changed' }))
+    })
+    this.keeper = options.keeper
+    this.views = new KeptViews({
+      engine,
+      catalogue,
+      keeper: this.keeper,
+      milliseconds: limits.exportMilliseconds,
+      onError,
     })
     this.spools = new Spools(options.database.dataFolder, limits)
     this.spools.removeLeft().catch(onError)
@@ -228,10 +240,9 @@ export class QueryService {
     if (options.metrics !== undefined) this.#watch(options.metrics)
     this.activity = createQueryActivity(this.running, this.#live)
     this.documents = new Documents({ rows: engine.documents, owners, clock, audit, perOwner: limits.documentsPerOwner })
-    this.tables = createTables({ engine, catalogue, clock, audit })
+    this.tables = createTables({ engine, catalogue, clock, audit, kept: this.views })
     this.query = createRunner(this.#parts)
     this.ownQuery = createRunner({ ...this.#parts, licences: NO_LICENCES })
-    this.keeper = options.keeper
     catalogue.onChange(() => this.#followRetention())
     this.#followRetention()
     this.#timers = [
@@ -255,6 +266,7 @@ export class QueryService {
       licences: this.#licences,
       way: 'query' as const,
       observe: this.#observe,
+      kept: this.views,
     }
   }
 
@@ -363,7 +375,7 @@ export class QueryService {
       metrics,
     })
     this.#endpoints.push(opened)
-    return [opened.group, catalogueGroup(this.#catalogue), savedGroup(this.documents)]
+    return [opened.group, catalogueGroup(this.#catalogue, this.views), savedGroup(this.documents)]
   }
 
   /** What sessions of other protocols run statements with. */
@@ -381,6 +393,10 @@ export class QueryService {
       metrics.watch('gatehouse_query_column_segments', () =>
         columns.counts().map(([state, count]) => [{ state }, count]),
       )
+    const { counts } = this.views
+    metrics.watch('gatehouse_view_behind_seconds', () => counts.values((view) => counts.behind(view)))
+    metrics.watch('gatehouse_view_groups_total', () => counts.values((_view, { groups }) => groups))
+    metrics.watch('gatehouse_view_seconds', () => counts.values((_view, { seconds }) => seconds))
     metrics.watch('gatehouse_query_processes', () => {
       const { busy, total } = this.#engine.load
       return [
@@ -410,6 +426,7 @@ export class QueryService {
     for (const timer of this.#timers) clearInterval(timer)
     this.running.stopAll()
     this.#live.close()
+    this.views.close()
     await this.keeper.close()
     this.#catalogue.close()
     await this.#engine.close()

@@ -12,6 +12,7 @@ import { AGENT_CALLS } from './engines/agent-calls.ts'
 import { createIndex, createTable, ENTRIES, type TableDialect } from './engines/catalogue-sql.ts'
 import { DOCUMENT_READERS, DOCUMENTS } from './engines/document-rows.ts'
 import { KEEPER } from './engines/keeper-lease.ts'
+import { KEPT_COUNTS, KEPT_STATES } from './engines/kept-state-sql.ts'
 import * as postgres from './engines/postgres/catalogue.ts'
 import { SCHEMA, sqlType } from './engines/postgres/representation.ts'
 import { checkPostgres } from './engines/postgres/setup/fitness.ts'
@@ -119,6 +120,17 @@ export const OWN_TABLES: ReadonlyMap<string, OwnTable> = new Map<string, OwnTabl
     },
   ],
   [
+    KEPT_STATES,
+    {
+      key: ['key'],
+      columns: {
+        ...texts('key', 'state', 'position', 'error', 'zones', 'cuts'),
+        built: BOOLEAN,
+        ...integers(...KEPT_COUNTS),
+      },
+    },
+  ],
+  [
     ENTRIES,
     {
       key: ['key'],
@@ -141,7 +153,7 @@ function integers(...names: readonly string[]): Record<string, IqlType> {
 }
 
 const OF_PROCESSES = new RegExp(
-  `^(?:_gh_logs|_gh_log_.*|_gh_column_.*|${WATCHES}|${AGENT_CALLS}|${KEEPER}|${CUTS}|${MODE}|${COMMITS})$`,
+  `^(?:_gh_logs|_gh_log_.*|_gh_column_.*|_gh_aside_.*|${WATCHES}|${AGENT_CALLS}|${KEEPER}|${CUTS}|${MODE}|${COMMITS})$`,
 )
 
 /** Whether it is a table of processes that have ended, or the service makes a new one when it starts. */

@@ -1,9 +1,11 @@
 /** Views in the declarative file. They are administered with IQL: see query/catalogue. */
+import type { StepUpRules } from 'gatehouse-protocol'
 import type { XStatic } from 'typebox/schema'
-import { closed, either, list, text, words } from '../schema/builders.ts'
+import { closed, either, flag, list, text, words } from '../schema/builders.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import type { JsonObject, Known, Section } from './define-resource.ts'
 import { repeated } from './names.ts'
+import { declaredStepUp, STEP_UP_MEMBERS, stepUpTarget } from './step-up-members.ts'
 import { NULL, scopeFaults, TABLE_NAME, TABLE_NAME_PATTERN } from './tables.ts'
 
 export type DeclaredView = XStatic<typeof VIEW>
@@ -16,6 +18,10 @@ export interface ViewTarget {
   readonly columns: readonly string[]
   /** As IQL text. */
   readonly query: string
+  /** Whether its rows are stored, and brought up to date after each commit. */
+  readonly materialized?: true | undefined
+  /** What reading a materialized view demands of the sign-in. */
+  readonly stepUp?: StepUpRules | undefined
 }
 
 /** As it is stored: the query in canonical form, with every column. */
@@ -30,6 +36,8 @@ const VIEW = closed(['name', 'query'], {
   query: text({ minLength: 1, description: 'An IQL query without parameters, over tables and other views.' }),
   columns: list(text({ pattern: TABLE_NAME }), 'Names of the columns. Default: those of the query.'),
   read_scope: either(text({ description: 'In addition to the scopes of what the query reads. Default: none.' }), NULL),
+  materialized: flag('Whether the rows are stored, and brought up to date after each commit. Default: false.'),
+  ...STEP_UP_MEMBERS,
 })
 
 export const VIEWS = {
@@ -50,25 +58,40 @@ function viewFaults(view: DeclaredView, { scopes }: Pick<Known, 'scopes'>): Faul
   return [
     ...repeated('columns', view.columns, (name) => name.toLowerCase()),
     ...scopeFaults('read_scope', view.read_scope, scopes),
+    ...stepUpFaults(view),
   ]
 }
 
+/** A view has the demands of what it reads; only a materialized one can have its own. */
+function stepUpFaults(view: DeclaredView): Fault[] {
+  if (view.materialized) return []
+  return (['require_acr', 'require_age'] as const)
+    .filter((path) => view[path] !== undefined)
+    .map((path) => ({ path, text: 'only a materialized view has demands of its own' }))
+}
+
 export function viewTarget(view: DeclaredView): ViewTarget {
+  const stepUp = stepUpTarget(view)
   return {
     name: view.name,
     description: view.description ?? '',
     readScope: view.read_scope ?? null,
     columns: view.columns ?? [],
     query: view.query,
+    ...(view.materialized && { materialized: true }),
+    ...(stepUp && { stepUp }),
   }
 }
 
-function declareView({ name, description, query, columns, readScope }: ViewTarget): JsonObject {
+function declareView(view: ViewTarget): JsonObject {
+  const { name, description, query, columns, readScope, materialized, stepUp } = view
   return {
     name,
     ...(description !== '' && { description }),
     query,
     ...(columns.length > 0 && { columns: [...columns] }),
     ...(readScope !== null && { read_scope: readScope }),
+    ...(materialized && { materialized }),
+    ...declaredStepUp(stepUp),
   }
 }

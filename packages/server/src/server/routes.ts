@@ -6,6 +6,7 @@ import type {
   ChannelSender,
   ClusterActivity,
   ColumnSegments,
+  KeptViews,
   ReplicationAdministration,
   RetentionRounds,
 } from '../admin/ports.ts'
@@ -64,6 +65,8 @@ export interface RouteParts {
   /** Undefined where no query service runs. */
   readonly retention: (() => Promise<RetentionRounds>) | undefined
   readonly channels: () => Promise<ChannelSender>
+  /** Undefined where no query service runs. */
+  readonly views: KeptViews | undefined
   /** Undefined where nothing is replicated. */
   readonly replication: ReplicationAdministration | undefined
   /** Undefined where no mail is set up. */
@@ -339,6 +342,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     columns: parts.columns,
     retention: parts.retention,
     channels: parts.channels,
+    views: parts.views,
     agentActivity: parts.mcp && agentActivity(parts.mcp),
     mail: parts.mail,
     replication: parts.replication,

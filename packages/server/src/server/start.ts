@@ -205,6 +205,7 @@ function answerRequests(
       channels: () => openChannelSender(resources, config),
       retention: query && (() => query.retention()),
       replication: administerReplication(config),
+      views: query?.views,
       query: query?.routes({
         trace: tracing,
         authenticate,

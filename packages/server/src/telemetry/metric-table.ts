@@ -168,6 +168,12 @@ export const METRICS = {
     'By how much the oldest row of a table is older than its retention, on the node that is the keeper.',
     'table',
   ),
+  gatehouse_view_behind_seconds: gauge(
+    'Time since the first commit that a materialized view has not seen; only the keeper knows it.',
+    'view',
+  ),
+  gatehouse_view_groups_total: counter('Groups of materialized views evaluated after changes.', 'view'),
+  gatehouse_view_seconds: counter('Time spent on evaluating and writing materialized views.', 'view'),
   gatehouse_live_statements: gauge('Live statements, by method: "keys", "rerun" or "clock".', 'method'),
   gatehouse_live_families: gauge('Groups of live statements that share one read of the changed rows.'),
   gatehouse_live_rows: gauge('Rows of live results in memory, including results kept for clients that come back.'),

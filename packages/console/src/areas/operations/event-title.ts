@@ -105,6 +105,7 @@ const TITLES: Readonly<Record<AuditEventName, string>> = {
   'table.released': 'Table released',
   'retention.cut': 'Old rows deleted',
   'retention.erased': 'Rows of a person deleted',
+  'view.rebuilt': 'Materialized view built anew',
   'mail.sent': 'Mail sent',
   'mail.failed': 'Mail failed',
   'mail.refused': 'Mail refused',

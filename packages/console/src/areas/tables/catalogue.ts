@@ -19,6 +19,8 @@ export interface TableSummary {
   readonly created: string
   readonly live: boolean
   readonly isview: boolean
+  /** Undefined from a node of an earlier version. */
+  readonly ismaterialized?: boolean
   readonly rights: readonly Right[]
   /** The scopes that the user lacks to read the rows. Only users who may define tables see such a table. */
   readonly missingscopes: readonly string[]
@@ -53,6 +55,16 @@ export interface TableDetail extends Omit<TableSummary, 'columns'> {
   readonly hold?: boolean
   /** The query of a view. */
   readonly view: string | null
+  /** How far a materialized view is. */
+  readonly kept?: {
+    readonly state: 'building' | 'ready' | 'failed'
+    readonly progress: number
+    /** Seconds; null from a node that does not keep it. */
+    readonly behind: number | null
+    readonly rows: number
+    readonly builds: number
+    readonly error: string | null
+  }
 }
 
 export interface TablePage {

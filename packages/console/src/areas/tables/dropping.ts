@@ -16,10 +16,13 @@ export async function dropIndex({ name }: TableIndex, onDropped: () => void): Pr
   if (await drop(`Drop the index ${name}?`, name, `DROP INDEX ${quoteName(name)}`, lost)) onDropped()
 }
 
-export async function dropTable({ name, isview }: TableDetail, onDropped: () => void): Promise<void> {
-  const title = isview ? `Drop the view ${name}?` : `Drop the table ${name}?`
-  const lost = isview ? 'The tables that it reads keep their rows.' : 'All of its rows are lost.'
-  if (await drop(title, name, `DROP ${isview ? 'VIEW' : 'TABLE'} ${quoteName(name)}`, lost)) onDropped()
+export async function dropTable(table: TableDetail, onDropped: () => void): Promise<void> {
+  const { name, isview, ismaterialized } = table
+  const isOfView = isview || ismaterialized
+  const title = isOfView ? `Drop the view ${name}?` : `Drop the table ${name}?`
+  const lost = isOfView ? 'The tables that it reads keep their rows.' : 'All of its rows are lost.'
+  const what = ismaterialized ? 'MATERIALIZED VIEW' : isview ? 'VIEW' : 'TABLE'
+  if (await drop(title, name, `DROP ${what} ${quoteName(name)}`, lost)) onDropped()
 }
 
 async function drop(title: string, name: string, statement: string, lost: string): Promise<boolean> {

@@ -165,7 +165,8 @@ function SettingsPart({ table, onOpen }: PartProps) {
         of={[
           ['To read', table.readscope === null ? word('any scope of the platform') : <Right of={table.readscope} />],
           ['Sign-in for reading', demandText(table.requireacr, table.requireage)],
-          ...(table.isview ? [] : writeFacts(table)),
+          ...(table.isview || table.ismaterialized ? [] : writeFacts(table)),
+          ...keptFacts(table),
           ['You may', table.rights.join(', ')],
           [word('Comment'), table.description ?? <None />],
           [word('Created'), <Time key="created" at={table.created} />],
@@ -183,15 +184,31 @@ function DangerPart({ table, onDefined }: PartProps) {
   return (
     <Section title="Danger">
       <Button kind="danger" icon="trash" onClick={() => dropTable(table, onDropped)}>
-        {table.isview ? 'Drop the view' : 'Drop the table'}
+        {table.isview || table.ismaterialized ? 'Drop the view' : 'Drop the table'}
       </Button>
     </Section>
   )
 }
 
 /** Whether the user may change its columns, indexes and settings. A view has none that could be changed. */
-function mayAlter({ rights, isview }: TableDetail): boolean {
-  return rights.includes('alter') && !isview
+function mayAlter({ rights, isview, ismaterialized }: TableDetail): boolean {
+  return rights.includes('alter') && !isview && !ismaterialized
+}
+
+/** How far a materialized view is. */
+function keptFacts({ kept }: TableDetail): readonly [string, ComponentChildren][] {
+  if (kept === undefined) return []
+  const { state, progress, behind, rows, error } = kept
+  const percent = `${Math.round(progress * 100)} %`
+  return [
+    [
+      word('State'),
+      state === 'building' ? `${word('building')} ${percent}` : state === 'failed' ? word('failed') : word('ready'),
+    ],
+    ...(error === null ? [] : [[word('Error'), error] as [string, ComponentChildren]]),
+    [word('Rows'), String(rows)],
+    ...(behind === null ? [] : [[word('Behind'), `${behind.toFixed(1)} s`] as [string, ComponentChildren]]),
+  ]
 }
 
 /** The column with the menu of each row; none if the user is not allowed to change the table. */

@@ -83,13 +83,16 @@ function HiddenRows({ scopes }: { readonly scopes: readonly string[] }) {
   )
 }
 
-function Badges({ table: { issystem, isview, rights, rowfilter } }: { readonly table: TableDetail }) {
+function Badges({ table: { issystem, isview, ismaterialized, rights, rowfilter } }: { readonly table: TableDetail }) {
   return (
     <>
       {issystem && <Badge>system</Badge>}
       {isview && <Badge kind="accent">view</Badge>}
+      {ismaterialized && <Badge kind="accent">materialized view</Badge>}
       {!rights.includes('select') && <Badge kind="warning">rows hidden</Badge>}
-      {rights.includes('select') && !rights.includes('update') && !isview && <Badge>read only</Badge>}
+      {rights.includes('select') && !rights.includes('update') && !isview && !ismaterialized && (
+        <Badge>read only</Badge>
+      )}
       {rowfilter !== null && <Badge kind="accent">row filter</Badge>}
     </>
   )

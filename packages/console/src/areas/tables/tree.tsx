@@ -143,7 +143,7 @@ function Branch({
   readonly definitions: number
 }) {
   const [isOpen, setOpen] = useState(false)
-  const { name, description, isview, missingscopes } = table
+  const { name, description, isview, ismaterialized, missingscopes } = table
   const hidden = missingscopes.length === 0 ? '' : `Its rows need ${missingscopes.join(word(' and '))}`
   const link = useRef<HTMLAnchorElement>(null)
   useEffect(() => {
@@ -165,9 +165,9 @@ function Branch({
           aria-current={name === current ? 'page' : undefined}
           title={hidden || (description ?? name)}
         >
-          <Icon name={isview ? 'eye' : 'table'} />
+          <Icon name={isview || ismaterialized ? 'eye' : 'table'} />
           <span>{name}</span>
-          {isview && <span class="quiet">view</span>}
+          {(isview || ismaterialized) && <span class="quiet">view</span>}
           {hidden !== '' && (
             <>
               <Icon name="lock" />

@@ -32,6 +32,7 @@ import { resourceCommands } from './resource-commands.ts'
 import { RETENTION_COMMANDS } from './retention-commands.ts'
 import { SCIM_COMMANDS } from './scim-commands.ts'
 import { readUserOptions, USER_COMMANDS } from './user-commands.ts'
+import { VIEW_COMMANDS } from './view-commands.ts'
 
 /** The order in which help lists them, before the other commands about users. */
 const USER_ORDER = ['add', 'list', 'show', 'rights', 'set', 'disable', 'enable', 'password', 'remove']
@@ -66,6 +67,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
   ...CHANNEL_COMMANDS,
   ...COLUMN_COMMANDS,
   ...RETENTION_COMMANDS,
+  ...VIEW_COMMANDS,
   ...PLATFORM_COMMANDS,
   ...CONFIG_COMMANDS,
 ].map(toCommand)

@@ -12,6 +12,7 @@ import type {
   SetRights,
 } from 'gatehouse-iql'
 import { refuse } from '../errors.ts'
+import { createKeptView } from './create-kept-view.ts'
 import { toColumnDefinition, toTableDefinition } from './create-table.ts'
 import { toViewDefinition } from './create-view.ts'
 import type { AlterStep, CatalogueChange, TableDefinition } from './definition.ts'
@@ -24,6 +25,7 @@ export function planChange(
   statement: BoundStatement,
   snapshot: CatalogueSnapshot,
   now: bigint,
+  text = '',
 ): CatalogueChange | undefined {
   switch (statement.kind) {
     case 'create-table':
@@ -34,6 +36,11 @@ export function planChange(
       return statement.exists ? undefined : viewChange(statement, snapshot, now)
     case 'drop-view':
       return statement.view === undefined ? undefined : { kind: 'drop', name: statement.view.name, isView: true }
+    case 'create-kept-view':
+      if (statement.exists) return undefined
+      return { kind: 'create', table: createKeptView(statement, snapshot.byName, text, now) }
+    case 'drop-kept-view':
+      return statement.view === undefined ? undefined : { kind: 'drop', name: statement.view.name, isView: false }
     case 'create-index':
       return statement.exists ? undefined : alteration(statement, existing(snapshot, statement.table.name))
     case 'drop-index':

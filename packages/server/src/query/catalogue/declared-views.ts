@@ -1,8 +1,9 @@
 /** Views that the program defines itself, from the declarative file: bound against the catalogue as it will be. Nothing is written. */
 
 import { type CatalogueView, type Position, parse, type Query, refuse, type TableView, typeName } from 'gatehouse-iql'
-import { type Clock, Refusal } from 'gatehouse-protocol'
+import { type Clock, Refusal, type StepUpRules } from 'gatehouse-protocol'
 import { altered } from './change.ts'
+import { bindKeptView, createKeptView } from './create-kept-view.ts'
 import { bindView, toViewDefinition, unrestrictedCatalogue } from './create-view.ts'
 import type { CatalogueChange, TableDefinition } from './definition.ts'
 import type { CatalogueSnapshot } from './snapshot.ts'
@@ -17,6 +18,9 @@ export interface ViewSpec {
   readonly columns: readonly string[]
   /** As IQL text. */
   readonly query: string
+  readonly materialized?: true | undefined
+  /** Of a materialized view. */
+  readonly stepUp?: StepUpRules | undefined
 }
 
 /** As it is stored: the query in canonical form, with every column. */
@@ -54,11 +58,10 @@ export function bindViews(wanted: ViewChanges, snapshot: CatalogueSnapshot, cloc
   for (const index of wanted.views.keys()) binder.define(index)
   const { faults, defined } = binder
   const changes = [
-    ...defined.map((table): CatalogueChange => {
-      const from = snapshot.findDefinition(table.name)
-      return from === undefined ? { kind: 'create', table } : altered(from, table, { kind: 'replace-view' })
+    ...defined.flatMap((table) => changesTo(table, snapshot.findDefinition(table.name))),
+    ...wanted.droppedViews.map((name): CatalogueChange => {
+      return { kind: 'drop', name, isView: snapshot.findDefinition(name)?.view !== undefined }
     }),
-    ...wanted.droppedViews.map((name): CatalogueChange => ({ kind: 'drop', name, isView: true })),
   ]
   return {
     views: defined.flatMap(toViewSpecs),
@@ -67,8 +70,32 @@ export function bindViews(wanted: ViewChanges, snapshot: CatalogueSnapshot, cloc
   }
 }
 
+/** The rows of a materialized view stay while its query does; another query drops it, and builds another. */
+function changesTo(table: TableDefinition, from: TableDefinition | undefined): CatalogueChange[] {
+  if (from === undefined) return [{ kind: 'create', table }]
+  if (table.kept === undefined && from.kept === undefined) return [altered(from, table, { kind: 'replace-view' })]
+  const form = ({ kept, columns }: TableDefinition): string =>
+    JSON.stringify([kept, columns.map(({ name, type, nullable }) => [name, type, nullable])])
+  if (form(table) === form(from)) {
+    const { readScope, stepUp, description } = table
+    return [altered(from, { ...from, readScope, stepUp, description }, { kind: 'rights' })]
+  }
+  return [
+    { kind: 'drop', name: from.name, isView: from.view !== undefined },
+    { kind: 'create', table },
+  ]
+}
+
 /** Empty for a table. */
-export function toViewSpecs({ name, description, readScope, columns, view }: TableDefinition): BoundViewSpec[] {
+export function toViewSpecs({
+  name,
+  description,
+  readScope,
+  stepUp,
+  columns,
+  ...definition
+}: TableDefinition): BoundViewSpec[] {
+  const view = definition.view ?? definition.kept
   if (view === undefined) return []
   return [
     {
@@ -78,6 +105,7 @@ export function toViewSpecs({ name, description, readScope, columns, view }: Tab
       columns: columns.map((column) => column.name),
       types: columns.map(({ type, nullable }) => `${typeName(type).replaceAll(' ', '')}${nullable ? '' : ' NOT NULL'}`),
       query: view.text,
+      ...(definition.kept && { materialized: true, ...(stepUp && { stepUp }) }),
     },
   ]
 }
@@ -124,7 +152,10 @@ class ViewBinder {
     for (const table of [...systemDefinitions(), ...snapshot.definitions]) this.#set(table)
     for (const change of tables.flat()) if (change.kind !== 'drop') this.#set(change.table)
     for (const name of [...droppedViews, ...droppedTables]) this.#definitions.delete(name.toLowerCase())
-    for (const key of this.#indexes.keys()) if (snapshot.table(key)?.view !== undefined) this.#definitions.delete(key)
+    for (const key of this.#indexes.keys()) {
+      const known = snapshot.table(key)
+      if (known?.view !== undefined || known?.isKept) this.#definitions.delete(key)
+    }
   }
 
   define(index: number): void {
@@ -145,6 +176,10 @@ class ViewBinder {
   #define(spec: ViewSpec): void {
     const { name, columns, query: text, readScope, description } = spec
     const from = this.#snapshot.findDefinition(name)
+    if (spec.materialized) {
+      this.#defineKept(spec, from)
+      return
+    }
     const statement = bindView({ name, columns, text, query: parseQuery(text) }, this.#catalogue(spec))
     const table = toViewDefinition(
       { ...statement, name: from?.name ?? name },
@@ -154,6 +189,26 @@ class ViewBinder {
         created: from?.created ?? this.#now,
       },
     )
+    this.#set(table)
+    this.defined.push(table)
+  }
+
+  #defineKept(spec: ViewSpec, from: TableDefinition | undefined): void {
+    const { columns, query: text, readScope, stepUp, description } = spec
+    const name = from?.name ?? spec.name
+    const statement = bindKeptView({ name, columns, text, query: parseQuery(text) }, this.#catalogue(spec))
+    const bound = createKeptView(
+      statement,
+      this.#definitions,
+      text,
+      from?.kept === undefined ? this.#now : from.created,
+    )
+    const table = {
+      ...bound,
+      readScope: readScope ?? undefined,
+      stepUp,
+      description: description === '' ? undefined : description,
+    }
     this.#set(table)
     this.defined.push(table)
   }
@@ -209,6 +264,7 @@ function unfinished(name: string, user: ViewSpec, text: string): TableView {
     isSystem: false,
     isWritable: false,
     isLive: false,
+    ...(user.materialized && { isKept: true }),
     view: {
       get text() {
         return fail()

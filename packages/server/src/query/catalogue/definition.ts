@@ -34,6 +34,39 @@ export interface TableDefinition {
   readonly id?: number | undefined
   /** Set for a view, which has no rows of its own: neither keys nor indexes, neither a write scope nor a row filter. */
   readonly view?: ViewDefinition | undefined
+  /** Set for a materialized view, whose rows are stored as those of a table (kept/). */
+  readonly kept?: KeptDefinition | undefined
+  /** Of a materialized view that was read from the database; no part of its definition. */
+  readonly keptState?: KeptState | undefined
+}
+
+/** Its primary key are the columns of its groups, in their order. */
+export interface KeptDefinition {
+  /** The query as IQL text. */
+  readonly text: string
+  /** The table or the materialized view that it reads, as a list of one. */
+  readonly uses: readonly [string]
+  /** The columns of it that decide which rows are of which group: the change log always has them. */
+  readonly logged: readonly string[]
+  /** What its primary key is made of. */
+  readonly keys: readonly KeptKeyDefinition[]
+}
+
+export interface KeptKeyDefinition {
+  readonly column: string
+  /** Set if the group is this column itself. */
+  readonly base?: string
+  /** Set if the group is a time bucket of this column. */
+  readonly bucketOf?: string
+}
+
+export interface KeptState {
+  readonly state: 'building' | 'ready' | 'failed'
+  /** From 0 to 1. */
+  readonly progress: number
+  /** Whether its rows were complete at some time: it has a change log. */
+  readonly isBuilt: boolean
+  readonly error: string
 }
 
 export interface RetentionDefinition {
@@ -91,6 +124,7 @@ export function writeDefinition(table: TableDefinition): string {
     ...(table.isHeld ? { held: true } : {}),
     ...(table.stepUp === undefined ? {} : { stepUp: table.stepUp }),
     ...(table.view === undefined ? {} : { view: table.view }),
+    ...(table.kept === undefined ? {} : { kept: table.kept }),
   })
 }
 
@@ -104,6 +138,8 @@ export interface CatalogueRow {
   readonly description: string | null
   readonly created: bigint
   readonly id: bigint | null
+  /** The state of a materialized view, as `selectKeptState` of engines/kept-state-sql.ts writes it. */
+  readonly kept: string | null
 }
 
 export function readDefinition(row: CatalogueRow): TableDefinition {
@@ -132,7 +168,20 @@ export function readDefinition(row: CatalogueRow): TableDefinition {
     ...(row.id === null ? {} : { id: Number(row.id) }),
     ...(stored.stepUp === undefined ? {} : { stepUp: stored.stepUp }),
     ...(stored.view === undefined ? {} : { view: stored.view }),
+    ...(stored.kept === undefined ? {} : { kept: stored.kept, keptState: readKeptState(row.kept) }),
   }
+}
+
+/** `building 250 ` with the progress in thousandths, `ready 1000 `, `failed 1000 Division by zero`. */
+function readKeptState(text: string | null): KeptState {
+  const [, state, thousandths = '0', error = ''] = /^(\w+) (\d+) (.*)$/s.exec(text ?? '') ?? []
+  const known = state === 'ready' || state === 'failed' ? state : 'building'
+  return { state: known, progress: Number(thousandths) / 1000, isBuilt: thousandths === '1000', error }
+}
+
+/** What it reads, if it is a view of either kind. */
+export function usedBy({ view, kept }: Pick<TableDefinition, 'view' | 'kept'>): readonly string[] {
+  return view?.uses ?? kept?.uses ?? []
 }
 
 /** Refuses a change derived from an outdated definition, because it would undo the changes of others. */
@@ -162,6 +211,7 @@ interface StoredDefinition {
   readonly held?: boolean
   readonly stepUp?: StepUpRules
   readonly view?: ViewDefinition
+  readonly kept?: KeptDefinition
 }
 
 function readTypeName(name: string): IqlType {

@@ -6,6 +6,7 @@ import {
   definitionIn,
   didYouMean,
   needsScopes,
+  printExpression,
   type TableView,
 } from 'gatehouse-iql'
 import { isPlatformScope, type Refusal, type StepUpNeed, strictest } from 'gatehouse-protocol'
@@ -13,7 +14,8 @@ import { refuse } from '../errors.ts'
 import { ZONE_NAMES } from '../zones/zone-file.ts'
 import type { AttributeViews } from './attributes.ts'
 import { rebind } from './create-table.ts'
-import type { TableDefinition } from './definition.ts'
+import { type TableDefinition, usedBy } from './definition.ts'
+import { findRowFilter } from './kept-filter.ts'
 import { findKeyLimit } from './key-limit.ts'
 import { applyLicence, type TableRights } from './licences.ts'
 import { ADMIN_SCOPE, SYSTEM_TABLES, systemDefinitions } from './system-tables.ts'
@@ -32,6 +34,8 @@ export class CatalogueSnapshot {
   readonly version = ++versions
   /** All tables except system tables. */
   readonly definitions: readonly TableDefinition[]
+  /** The same, by name in lower case. */
+  readonly byName: ReadonlyMap<string, TableDefinition>
   /** Whether any table demands something of the sign-in of its callers. */
   readonly hasStepUp: boolean
   /** The attributes of callers, by name. */
@@ -52,8 +56,10 @@ export class CatalogueSnapshot {
       this.#entries.set(definition.name.toLowerCase(), { view, definition })
     }
     // A table that was created before a system table took its name keeps the name.
+    this.byName = new Map(definitions.map((definition) => [definition.name.toLowerCase(), definition]))
     for (const definition of definitions) {
-      const view = createTableView(definition, undefined)
+      const rowFilter = findRowFilter(definition, this.byName)
+      const view = createTableView({ ...definition, rowFilter }, undefined)
       this.#entries.set(definition.name.toLowerCase(), { view, definition })
       for (const { name } of definition.indexes) this.#indexes.set(name.toLowerCase(), { name, table: view })
     }
@@ -88,16 +94,26 @@ export class CatalogueSnapshot {
     const found = new Set<string>()
     // Set before it is complete, so that this ends even if a view used itself, which is not allowed.
     this.#scopes.set(key, found)
-    const { readScope, view } = this.findDefinition(name) ?? {}
-    if (readScope !== undefined) found.add(readScope)
-    for (const used of view?.uses ?? []) for (const scope of this.readScopes(used)) found.add(scope)
+    const definition = this.findDefinition(name)
+    if (definition?.readScope !== undefined) found.add(definition.readScope)
+    for (const used of definition === undefined ? [] : usedBy(definition))
+      for (const scope of this.readScopes(used)) found.add(scope)
     return found
   }
 
   /** What reading the table demands of the sign-in. A view demands what everything that it reads does. */
   readNeed(name: string): StepUpNeed | undefined {
-    const { stepUp, view } = this.hasStepUp ? (this.findDefinition(name) ?? {}) : {}
-    return (view?.uses ?? []).map((used) => this.readNeed(used)).reduce(strictest, stepUp?.read)
+    const definition = this.hasStepUp ? this.findDefinition(name) : undefined
+    if (definition === undefined) return undefined
+    return usedBy(definition)
+      .map((used) => this.readNeed(used))
+      .reduce(strictest, definition.stepUp?.read)
+  }
+
+  /** As IQL text: that of a materialized view is the one of its table. */
+  findRowFilter(name: string): string | undefined {
+    const { rowFilter } = this.table(name) ?? {}
+    return rowFilter && printExpression(rowFilter)
   }
 
   index(name: string): { readonly name: string; readonly table: TableView } | undefined {
@@ -154,8 +170,12 @@ function bindDefaults(definition: TableDefinition): ReadonlyMap<string, BoundExp
   return defaults
 }
 
-function mayReadTable(snapshot: CatalogueSnapshot, scopes: ReadonlySet<string>, { name, view }: TableView): boolean {
-  if (view !== undefined) return isOpenedBy(scopes, snapshot.readScopes(name))
+function mayReadTable(
+  snapshot: CatalogueSnapshot,
+  scopes: ReadonlySet<string>,
+  { name, view, isKept }: TableView,
+): boolean {
+  if (view !== undefined || isKept) return isOpenedBy(scopes, snapshot.readScopes(name))
   const scope = snapshot.findDefinition(name)?.readScope
   return scope === undefined ? hasBuiltInScope(scopes) : scopes.has(scope)
 }
@@ -172,7 +192,9 @@ function hasBuiltInScope(scopes: ReadonlySet<string>): boolean {
 
 /** The names of the views whose definitions these scopes may see, in lower case. */
 export function visibleViews(snapshot: CatalogueSnapshot, scopes: ReadonlySet<string>): string[] {
-  const views = snapshot.definitions.filter(({ view }) => view !== undefined).map(({ name }) => name.toLowerCase())
+  const views = snapshot.definitions
+    .filter(({ view, kept }) => view !== undefined || kept !== undefined)
+    .map(({ name }) => name.toLowerCase())
   if (scopes.has(ADMIN_SCOPE)) return views
   return views.filter((name) => isOpenedBy(scopes, snapshot.readScopes(name)))
 }

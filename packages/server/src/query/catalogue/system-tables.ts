@@ -44,6 +44,7 @@ export const SYSTEM_TABLES: ReadonlyMap<string, SystemTable> = new Map<string, S
         ['live', BOOLEAN, false],
         ['columnar', BOOLEAN, false],
         ['isview', BOOLEAN, false],
+        ['ismaterialized', BOOLEAN, false],
         ['view', TEXT, true],
         ...STEP_UP_COLUMNS,
       ],

@@ -7,7 +7,7 @@ import { refuse } from '../errors.ts'
 import { type AttributeViews, attributeViews } from './attributes.ts'
 import { defineTable, rebind } from './create-table.ts'
 import { type BoundViewSpec, type BoundViews, bindViews, toViewSpecs, type ViewSpec } from './declared-views.ts'
-import type { CatalogueChange, RetentionDefinition, TableDefinition } from './definition.ts'
+import { type CatalogueChange, type RetentionDefinition, type TableDefinition, usedBy } from './definition.ts'
 import { refuseAgainstRetention } from './retention.ts'
 import type { CatalogueSnapshot } from './snapshot.ts'
 
@@ -92,7 +92,7 @@ export function createTableChecks(snapshot: () => CatalogueSnapshot, clock: Cloc
 
 function toSpec(snapshot: CatalogueSnapshot, view: TableView): TableSpec[] {
   const table = snapshot.findDefinition(view.name)
-  if (table === undefined || view.isSystem || table.view !== undefined) return []
+  if (table === undefined || view.isSystem || usedBy(table).length > 0) return []
   return [
     {
       name: table.name,
@@ -122,6 +122,7 @@ function toSpec(snapshot: CatalogueSnapshot, view: TableView): TableSpec[] {
 function notDeclarable(snapshot: CatalogueSnapshot, view: TableView): string[] {
   const table = snapshot.findDefinition(view.name)
   if (table === undefined || view.isSystem || table.view !== undefined) return []
+  if (table.kept !== undefined) return indexesOf(table)
   return [
     ...table.columns
       .filter((column) => column.default !== undefined)
@@ -129,8 +130,12 @@ function notDeclarable(snapshot: CatalogueSnapshot, view: TableView): string[] {
     ...table.uniques
       .filter((unique) => unique.length > 1)
       .map((unique) => `UNIQUE (${unique.join(', ')}) of ${table.name}`),
-    ...table.indexes.map((index) => `the index ${index.name} of ${table.name}`),
+    ...indexesOf(table),
   ]
+}
+
+function indexesOf({ name, indexes }: TableDefinition): string[] {
+  return indexes.map((index) => `the index ${index.name} of ${name}`)
 }
 
 export function define(table: TableSpec, attributes: AttributeViews, clock: Clock): TableDefinition {
@@ -204,7 +209,7 @@ function findProblems(
 ): { path: string; text: string }[] {
   const view = snapshot.table(table.name)
   if (view?.isSystem) return [{ path: 'name', text: `${table.name} is a system table` }]
-  if (view?.view !== undefined) return [{ path: 'name', text: `${table.name} is a view` }]
+  if (view?.view !== undefined || view?.isKept) return [{ path: 'name', text: `${table.name} is a view` }]
   for (const [path, candidate] of [
     ['columns', { ...table, rowFilter: null, checks: {} }],
     ['checks', { ...table, rowFilter: null }],

@@ -27,8 +27,9 @@ export function createTableView(definition: TableDefinition, system: SystemTable
     rowFilter: definition.rowFilter === undefined ? undefined : parseExpressionText(definition.rowFilter),
     ...(definition.checks === undefined ? {} : { checks: definition.checks.map(createCheckView) }),
     isSystem: system !== undefined,
-    isWritable: definition.view === undefined && (system?.isWritable ?? true),
+    isWritable: definition.view === undefined && definition.kept === undefined && (system?.isWritable ?? true),
     isLive: definition.isLive,
+    ...(definition.kept === undefined ? {} : { isKept: true }),
     view: definition.view === undefined ? undefined : createViewQuery(definition.view.text),
   }
 }

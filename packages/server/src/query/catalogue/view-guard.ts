@@ -3,8 +3,15 @@
 import { sameType } from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'
 import { refuse } from '../errors.ts'
+import { bindKeptView, refuseBrokenKept, toKeptView } from './create-kept-view.ts'
 import { bindView, unrestrictedCatalogue } from './create-view.ts'
-import type { CatalogueChange, TableDefinition, ViewDefinition } from './definition.ts'
+import {
+  type CatalogueChange,
+  type KeptDefinition,
+  type TableDefinition,
+  usedBy,
+  type ViewDefinition,
+} from './definition.ts'
 import { systemDefinitions } from './system-tables.ts'
 import { parseView } from './table-view.ts'
 
@@ -15,12 +22,18 @@ const MAX_CHECKED_CHARACTERS = 1024 * 1024
 export function concernsViews(change: CatalogueChange): boolean {
   switch (change.kind) {
     case 'create':
-      return change.table.view !== undefined
+      return change.table.view !== undefined || change.table.kept !== undefined
     case 'drop':
       return true
     case 'alter':
-      return ['add-column', 'drop-column', 'rename-column', 'replace-view'].includes(change.step.kind)
+      if (change.step.kind === 'rights') return concernsKept(change)
+      return ['drop-index', 'add-column', 'drop-column', 'rename-column', 'replace-view'].includes(change.step.kind)
   }
+}
+
+/** Whether changed rights can take something from a materialized view: its log, or a filter that its rows can be told by. */
+function concernsKept({ from, table }: Extract<CatalogueChange, { kind: 'alter' }>): boolean {
+  return from.isLive !== table.isLive || from.rowFilter !== table.rowFilter || from.retention !== table.retention
 }
 
 export class ViewGuard {
@@ -47,9 +60,22 @@ export class ViewGuard {
     const table = this.#definitions.get(name.toLowerCase())
     if (table === undefined) this.#refuseIfAny(this.#findUsers(name), name)
     if (table === undefined || !concernsViews(change)) return
+    if (table.kept !== undefined) this.#bindKept(table, table.kept)
     if (table.view !== undefined) this.#bindAsDefined(table, table.view)
     const broken = this.#brokenBy(table, table.view !== undefined)
-    if (change.kind !== 'create') this.#refuseIfAny(broken, table.name)
+    if (change.kind === 'create') return
+    this.#refuseIfAny(broken, table.name)
+    this.#checkKept(table)
+  }
+
+  /** The views of these rows, and the views of those. */
+  #checkKept({ name }: TableDefinition): void {
+    for (const view of this.#findUsers(name)) {
+      if (view.kept === undefined) continue
+      if (this.#definitions.get(name.toLowerCase())?.isLive === false) this.#refuseIfAny([view], name)
+      refuseBrokenKept(view, this.#definitions, name)
+      this.#checkKept(view)
+    }
   }
 
   /** While the columns of a view stay as they are, only the size of its query matters to the views that use it. */
@@ -59,12 +85,13 @@ export class ViewGuard {
     const rest = this.#findUsers(name)
     let characters = 0
     for (let user = rest.shift(); user !== undefined; user = rest.shift()) {
-      if (seen.has(user) || user.view === undefined) continue
+      const text = user.view?.text ?? user.kept?.text
+      if (seen.has(user) || text === undefined) continue
       seen.add(user)
-      characters += user.view.text.length
+      characters += text.length
       if (characters > MAX_CHECKED_CHARACTERS)
         throw refuse('Limit.Complexity', `Too many views depend on ${name}; drop some of them first`)
-      if (!this.#binds(user, user.view)) broken.push(user)
+      if (!this.#binds(user)) broken.push(user)
       else if (mayGrow) rest.push(...this.#findUsers(user.name))
     }
     return broken
@@ -72,12 +99,13 @@ export class ViewGuard {
 
   #findUsers(name: string): TableDefinition[] {
     const key = name.toLowerCase()
-    return [...this.#definitions.values()].filter(({ view }) => view?.uses.some((used) => used.toLowerCase() === key))
+    return [...this.#definitions.values()].filter((table) => usedBy(table).some((used) => used.toLowerCase() === key))
   }
 
-  #binds(table: TableDefinition, view: ViewDefinition): boolean {
+  #binds(table: TableDefinition): boolean {
     try {
-      this.#bindAsDefined(table, view)
+      if (table.view !== undefined) this.#bindAsDefined(table, table.view)
+      if (table.kept !== undefined) this.#bindKept(table, table.kept)
       return true
     } catch (error) {
       if (error instanceof Refusal) return false
@@ -97,6 +125,18 @@ export class ViewGuard {
     })
     if (!isSame || columns.length !== table.columns.length)
       throw refuse('Data.Conflict', `What the view ${table.name} reads has just changed`)
+  }
+
+  #bindKept(table: TableDefinition, { text }: KeptDefinition): void {
+    const statement = bindKeptView(
+      { name: table.name, columns: table.columns.map(({ name }) => name), text, query: parseView(text) },
+      unrestrictedCatalogue(this.#definitions),
+    )
+    refuseBrokenKept(table, this.#definitions, statement.base.name)
+    const bound = toKeptView(statement, table)
+    const form = ({ columns, primaryKey, kept }: TableDefinition): string =>
+      JSON.stringify([columns.map(({ name, type, nullable }) => [name, type, nullable]), primaryKey, kept?.logged])
+    if (form(bound) !== form(table)) throw refuse('Data.Conflict', `What ${table.name} reads has just changed`)
   }
 
   #refuseIfAny(views: readonly TableDefinition[], used: string): void {

@@ -21,6 +21,7 @@ import type { Dialect, Sql } from './emit/dialect.ts'
 import type { Bind, Bindable, SqlStatement } from './emit/parameters.ts'
 import type { ChangeStep } from './engine.ts'
 import { KEEPER } from './keeper-lease.ts'
+import { createKeptStates, insertKeptState, removeKeptState, selectKeptState } from './kept-state-sql.ts'
 import { createRetentionTables } from './retention.ts'
 import { LONG_RESPONSE_BYTES } from './stored-response.ts'
 import { WATCHES } from './watch-rows.ts'
@@ -91,6 +92,7 @@ export function createSystemTables(dialect: CatalogueDialect): Sql[] {
     `CREATE TABLE IF NOT EXISTS ${schema}.${AGENT_CALLS} (
       owner ${text} PRIMARY KEY, day ${text} NOT NULL, calls ${integer} NOT NULL, rowsread ${integer} NOT NULL, called ${integer} NOT NULL
     )`,
+    createKeptStates(dialect),
     `CREATE TABLE IF NOT EXISTS ${schema}.${KEEPER} (
       id ${integer} PRIMARY KEY, node ${text} NOT NULL, name ${text} NOT NULL, epoch ${integer} NOT NULL, until ${integer} NOT NULL
     )`,
@@ -120,7 +122,7 @@ export function selectEntries(dialect: CatalogueDialect): Sql {
 
 /** The same, in a database that perhaps only an earlier version has prepared. */
 export function selectStoredEntries(dialect: CatalogueDialect): Sql {
-  return `${select(dialect, 'NULL')} WHERE issystem = ${dialect.truth(false)} ORDER BY key`
+  return `${select(dialect, 'NULL', 'NULL')} WHERE issystem = ${dialect.truth(false)} ORDER BY key`
 }
 
 /** Selects the entry that a change is checked against. */
@@ -132,9 +134,9 @@ export function selectEntry(change: CatalogueChange, dialect: CatalogueDialect):
   }
 }
 
-function select({ schema, selectTimestamp }: CatalogueDialect, id: Sql): Sql {
+function select({ schema, selectTimestamp }: CatalogueDialect, id: Sql, kept = selectKeptState(schema)): Sql {
   return `SELECT name, definition, readscope AS "readScope", writescope AS "writeScope", rowfilter AS "rowFilter", description,
-    ${selectTimestamp('created')} AS created, ${id} AS id FROM ${schema}._gh_tables`
+    ${selectTimestamp('created')} AS created, ${id} AS id, ${kept} AS kept FROM ${schema}._gh_tables`
 }
 
 /** Writes an entry of the catalogue. */
@@ -175,16 +177,19 @@ export function changeStatements(
       if (entry !== undefined) throw refuse('Data.TableExists', `The name ${table.name} is taken`)
       if (table.view !== undefined) return [storeEntry(table, false, dialect)]
       const indexes = table.indexes.map((index) => createIndex(table.name, index, dialect))
-      return [plain(createTable(table, dialect)), ...indexes, storeEntry(table, false, dialect)]
+      const states = table.kept === undefined ? [] : [insertKeptState(table.name, dialect)]
+      return [plain(createTable(table, dialect)), ...indexes, storeEntry(table, false, dialect), ...states]
     }
     case 'drop': {
       if (entry === undefined) throw refuse('Data.UnknownTable', `There is no table ${change.name}`)
       if ((readDefinition(entry).view !== undefined) !== change.isView)
         throw refuse('Data.Conflict', `${change.name} has just changed`)
+      const states = readDefinition(entry).kept === undefined ? [] : [removeKeptState(change.name, dialect)]
       const remove = `DELETE FROM ${dialect.schema}._gh_tables WHERE key = ${dialect.placeholder(1)}`
       return [
         ...(change.isView ? [] : [plain(`DROP TABLE ${tableName(change.name, dialect)}`)]),
         { sql: remove, parameters: [change.name.toLowerCase()] },
+        ...states,
       ]
     }
     case 'alter':

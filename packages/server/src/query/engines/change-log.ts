@@ -76,7 +76,8 @@ export interface LogChange {
 export function toLogChange(change: CatalogueChange): LogChange {
   switch (change.kind) {
     case 'create':
-      return { drop: undefined, create: logged(change.table) }
+      // That of a materialized view begins when its rows are complete.
+      return { drop: undefined, create: change.table.kept === undefined ? logged(change.table) : undefined }
     case 'drop':
       return { drop: change.isView ? undefined : change.name, create: undefined }
     case 'alter': {
@@ -89,6 +90,29 @@ export function toLogChange(change: CatalogueChange): LogChange {
       return isKept ? { drop: undefined, create: undefined } : { drop: change.name, create: logged(table) }
     }
   }
+}
+
+/**
+ * The columns of each table, by its name in lower case, that its log always has, however long the row: its materialized views find the
+ * groups of changed rows by them.
+ */
+export function alwaysLogged(
+  tables: readonly Pick<TableDefinition, 'kept'>[],
+): ReadonlyMap<string, ReadonlySet<string>> {
+  const columns = new Map<string, Set<string>>()
+  for (const { kept } of tables) {
+    if (kept === undefined) continue
+    const key = kept.uses[0].toLowerCase()
+    const known = columns.get(key) ?? new Set()
+    columns.set(key, known)
+    for (const name of kept.logged) known.add(name)
+  }
+  return columns
+}
+
+/** Whether a table has a log: a materialized view only when its rows are complete. */
+export function hasLog({ isLive, keptState }: TableDefinition): boolean {
+  return isLive && keptState?.isBuilt !== false
 }
 
 function logged(table: TableDefinition): TableDefinition | undefined {

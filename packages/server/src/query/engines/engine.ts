@@ -23,11 +23,15 @@ import type {
   SharedValues,
   SqlStatement,
 } from './emit/parameters.ts'
-import type { KeeperLease } from './keeper-lease.ts'
+import type { KeeperLease, KeeperTerm } from './keeper-lease.ts'
+import type { KeptEngine, KeptPlan } from './kept-engine.ts'
 import type { LiveSource } from './live-source.ts'
 import type { RetentionRows } from './retention-rows.ts'
 import type { TableSizes } from './table-sizes.ts'
 import type { WatchRows } from './watch-rows.ts'
+import type { ConstraintText, WriteStep } from './write-step.ts'
+
+export type { ConstraintText, WriteStep } from './write-step.ts'
 
 export interface Engine {
   readonly kind: 'sqlite' | 'postgres'
@@ -59,6 +63,7 @@ export interface Engine {
   readonly lease: KeeperLease
   readonly live: LiveSource
   readonly retention: RetentionRows
+  readonly kept: KeptEngine
   /** Absent if the engine has no column segments. */
   readonly columns?: ColumnTables
   readonly load: EngineLoad
@@ -188,6 +193,8 @@ export interface WriteRequest {
   readonly idempotencyKey: IdempotencyKey | undefined
   /** The table whose closed rows may be deleted: an erasure. */
   readonly erases?: string | undefined
+  /** Of the keeper: nothing is written if it has ended. */
+  readonly term?: KeeperTerm | undefined
 }
 
 /** A bulk insert whose rows are in a spool file, as `spoolEncoder` has encoded them. */
@@ -233,12 +240,6 @@ export interface BulkStatement {
 /** A value of the row, or one that is the same for all. */
 export type BulkParameter = { readonly column: number } | { readonly value: ScalarBindable }
 
-/** A CHECK constraint for messages. */
-export interface ConstraintText {
-  readonly name: string
-  readonly text: string
-}
-
 /** The signal may be created on first access: code that does not wait does not read it. */
 export interface Stoppable {
   readonly signal: AbortSignal
@@ -260,16 +261,6 @@ export interface StuckStatement {
   /** The process of the database. */
   readonly pid: number
   readonly ignores: 'cancellation' | 'termination'
-}
-
-/** The statement runs once for each parameter set. */
-export interface WriteStep {
-  readonly sql: string
-  /** The statement returns nothing, but inserts one row for each set of parameters; these parameters are the returned rows. */
-  readonly returned?: readonly number[] | undefined
-  /** The statement returns one more column, the verdict on the written row (emit/write.ts); undefined if it does not. */
-  readonly constraints?: readonly ConstraintText[] | undefined
-  readonly parameterSets: readonly (readonly Bindable[])[]
 }
 
 /** The Idempotency-Key of a request: the write happens at most once. */
@@ -309,6 +300,8 @@ export interface ChangeRequest {
   readonly owner?: string | undefined
   readonly changes: readonly ChangeStep[]
   readonly running?: Stoppable | undefined
+  /** The materialized views of tables that get a new change log: brought up to date before. */
+  readonly kept?: readonly KeptPlan[] | undefined
   /** Stored in the same transaction. */
   readonly response?: StoredResponse | undefined
 }

@@ -15,17 +15,18 @@ import type { Context } from '../../http/context.ts'
 import type { Route, RouteGroup } from '../../http/route.ts'
 import type { TableDefinition } from '../catalogue/definition.ts'
 import { type CatalogueSnapshot, pageOfTables, requireDefinition, rightsOn, viewFor } from '../catalogue/snapshot.ts'
+import type { KeptViewStatus, KeptViews } from '../kept/kept-views.ts'
 import type { NodeCatalogue } from '../run/node-catalogue.ts'
 import { nextPage, readFlag, readListParameters, readPageSize } from './page-parameters.ts'
 import { replyToError } from './problem.ts'
 import { requirePlatformAccess } from './request.ts'
 
-export function catalogueGroup(catalogue: Pick<NodeCatalogue, 'snapshot'>): RouteGroup {
+export function catalogueGroup(catalogue: Pick<NodeCatalogue, 'snapshot'>, views: Pick<KeptViews, 'find'>): RouteGroup {
   const get = (path: string, handle: (context: Context) => unknown): Route => ({
     method: 'GET',
     path,
     access: requirePlatformAccess,
-    handle: (context) => context.json(handle(context)),
+    handle: async (context) => context.json(await handle(context)),
   })
   return {
     at: ['/catalogue'],
@@ -34,7 +35,7 @@ export function catalogueGroup(catalogue: Pick<NodeCatalogue, 'snapshot'>): Rout
     fail: replyToError,
     routes: [
       get('/catalogue/tables', (context) => listTables(context, catalogue.snapshot)),
-      get('/catalogue/tables/:table', (context) => showTable(context, catalogue.snapshot)),
+      get('/catalogue/tables/:table', (context) => showTable(context, catalogue.snapshot, views)),
       get('/catalogue/language', () => LANGUAGE),
     ],
   }
@@ -56,11 +57,16 @@ function listTables({ principal, query }: Context, snapshot: CatalogueSnapshot):
   }
 }
 
-function showTable(context: Context, snapshot: CatalogueSnapshot): object {
+async function showTable(
+  context: Context,
+  snapshot: CatalogueSnapshot,
+  views: Pick<KeptViews, 'find'>,
+): Promise<object> {
   const view = viewFor(snapshot, context.principal.scopes)
   const table = requireDefinition(view, context.param('table'))
   const definition = tableDefinition(table, snapshot)
-  const { primaryKey, uniques, indexes, rowFilter } = definition
+  const { primaryKey, uniques, indexes } = definition
+  const kept = await views.find(table.name)
   return {
     ...summarizeTable(table, snapshot, view),
     columns: definition.columns.map(({ name, type, nullable, default: value }) => ({
@@ -76,14 +82,20 @@ function showTable(context: Context, snapshot: CatalogueSnapshot): object {
     checks: definition.checks ?? [],
     retention: definition.retention ?? null,
     hold: definition.isHeld ?? false,
-    rowfilter: rowFilter ?? null,
-    view: definition.view?.text ?? null,
+    rowfilter: snapshot.findRowFilter(table.name) ?? null,
+    view: definition.view?.text ?? definition.kept?.text ?? null,
+    ...(kept === undefined ? {} : { kept: shownState(kept) }),
   }
+}
+
+/** How far a materialized view is. */
+function shownState({ state, progress, behind, rows, builds, error }: KeptViewStatus): object {
+  return { state, progress, behind, rows, builds, error }
 }
 
 /** The members have the names of the columns of cataloguetables. */
 function summarizeTable(table: TableView, snapshot: CatalogueSnapshot, caller: CatalogueView): object {
-  const { description, readScope, writeScope, created, isLive, isColumnar, view, stepUp } = tableDefinition(
+  const { description, readScope, writeScope, created, isLive, isColumnar, view, kept, stepUp } = tableDefinition(
     table,
     snapshot,
   )
@@ -103,6 +115,7 @@ function summarizeTable(table: TableView, snapshot: CatalogueSnapshot, caller: C
     live: isLive,
     columnar: isColumnar ?? false,
     isview: view !== undefined,
+    ismaterialized: kept !== undefined,
     rights: rightsOn(table, caller),
     missingscopes: caller.hidden(table.name)?.missing ?? [],
   }

@@ -252,6 +252,9 @@ const SUMMARY_MEMBERS = {
   live: flag('Whether changes are logged for live queries.'),
   columnar: flag('Whether the rows are also kept by column.'),
   isview: flag('A view is only read; its rows are those of its query.'),
+  ismaterialized: flag(
+    'A materialized view: the rows of its query are stored, and brought up to date after each commit.',
+  ),
   rights: list(oneOf(['select', 'insert', 'update', 'delete', 'alter'])),
   missingscopes: list(
     text(),

@@ -39,6 +39,7 @@ import { estimateCost, isBoundedWrite } from './cost.ts'
 import { LONG_CHARACTERS, LongPlans, PlanPending, whenPlanned } from './long-plans.ts'
 import { type CachedPlan, MAX_KEY_LENGTH, PlanCache, type PlanRights, ShapeCache } from './plan-caches.ts'
 import { statementNeed } from './step-up.ts'
+import { refuseUnready } from './unready.ts'
 
 /**
  * A statement that is ready to run. It holds only the values of its own literals, so that callers with the same scopes can share it.
@@ -233,6 +234,7 @@ export class Planner {
   *#emit(given: Unemitted, keyColumns: readonly KeyColumn[], bulk?: BulkEmission): Steps<Planned> {
     const { bound, snapshot, autoParameters } = given
     const { statement } = bound
+    refuseUnready(bound, snapshot)
     const common = {
       ...given,
       encoders: new TextEncoders(bound.columns),

@@ -9,7 +9,7 @@ export function statementNeed({ statement, tables }: Bound, snapshot: CatalogueS
   if (!snapshot.hasStepUp) return undefined
   // Whether a check can be added depends on the rows.
   const readTables = statement.kind === 'add-check' ? [...tables, statement.table] : tables
-  const read = readTables.map(({ name }) => snapshot.findDefinition(name)?.stepUp?.read)
+  const read = readTables.map(({ name }) => snapshot.readNeed(name))
   const written = writtenBy(statement)
   const definition = written && snapshot.findDefinition(written.name)
   return [...read, definition && writeNeed(definition)].reduce(strictest, undefined)
@@ -32,6 +32,8 @@ function writtenBy(statement: BoundStatement): TableView | undefined {
       return statement.table
     case 'drop-index':
       return statement.index?.table
+    case 'drop-kept-view':
+      return statement.view
     case 'explain':
       return writtenBy(statement.statement)
     case 'explain-retention':
@@ -41,6 +43,8 @@ function writtenBy(statement: BoundStatement): TableView | undefined {
     case 'create-table':
     case 'create-view':
     case 'drop-view':
+    case 'create-kept-view':
+    case 'refresh-view':
     case 'explain-live':
     case 'describe':
     case 'show-tables':

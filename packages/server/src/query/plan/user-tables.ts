@@ -33,7 +33,7 @@ export function tablesOfUser(
   const view = viewFor(snapshot, new Set(user.scopes))
   const { tables, next } = pageOfTables(snapshot, view, page)
   const items = tables.map((table) => {
-    const filter = snapshot.findDefinition(table.name)?.rowFilter
+    const filter = snapshot.findRowFilter(table.name)
     const rowfilter = filter === undefined ? null : filterFor(filter, user, snapshot.attributes)
     return { name: table.name, issystem: table.isSystem, rights: rightsOn(table, view), rowfilter }
   })

@@ -15,6 +15,7 @@ import {
   sizeOfAll,
 } from '../engines/emit/parameters.ts'
 import type { Engine, IdempotencyKey, ReadLimits, ReadRun, Stoppable, WholeRead } from '../engines/engine.ts'
+import type { KeptViews } from '../kept/kept-views.ts'
 import { type Cell, type Encoding, isText, type ReadOutcome } from '../model/result.ts'
 import type { PlanRights } from '../plan/plan-caches.ts'
 import type { Planned, Planner } from '../plan/planner.ts'
@@ -32,6 +33,8 @@ export interface ExecutionEnv extends LicensedEnv {
   readonly auditTable: AuditTable
   readonly attributes: AttributeSource
   readonly stepUp: StepUp
+  /** Materialized views. */
+  readonly kept: KeptViews
 }
 
 export interface QueryCall {

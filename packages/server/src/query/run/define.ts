@@ -13,12 +13,13 @@ import { readRows } from './read-rows.ts'
 
 export async function define(statement: BoundStatement, run: RunningCall, env: ExecutionEnv): Promise<void> {
   if (statement.kind === 'create-table' && statement.query !== undefined) requireRights(statement, run)
-  const change = planChange(statement, run.planned.snapshot, BigInt(env.clock()) * 1000n)
+  const change = planChange(statement, run.planned.snapshot, BigInt(env.clock()) * 1000n, run.planned.text)
   if (change === undefined) return
   const value = statement.kind === 'add-column' ? await fillValue(statement, run, env) : null
   const isCheck = statement.kind === 'add-check'
   if (isCheck) await refuseViolations(statement, run, env)
-  const options = { owner: callOwner(run.principal), running: run.running }
+  const kept = await env.kept.plansFor(change)
+  const options = { owner: callOwner(run.principal), running: run.running, kept }
   await env.catalogue.change([{ change, fill: value }], options)
   // Rows that were written while the existing ones were read.
   if (isCheck) await refuseLateViolations(statement, run, env)
@@ -29,10 +30,8 @@ export async function define(statement: BoundStatement, run: RunningCall, env: E
 function requireRights({ exists, readScope, rowFilter, readNeed, name }: CreateTable, { planned }: RunningCall): void {
   if (exists || readScope !== undefined || rowFilter !== undefined || readNeed !== undefined) return
   const source = planned.bound.tables.find((table) => {
-    const definition = planned.snapshot.findDefinition(table.name)
-    return (
-      definition !== undefined && [definition.readScope, definition.rowFilter, definition.stepUp?.read].some(Boolean)
-    )
+    const { snapshot } = planned
+    return snapshot.readScopes(table.name).size > 0 || Boolean(table.rowFilter ?? snapshot.readNeed(table.name))
   })
   if (source === undefined) return
   const text = `Not everyone may read ${source.name}: say who may read its rows in ${name}`
@@ -141,6 +140,7 @@ function recordHold(audit: Audit, change: CatalogueChange, by: HoldActor, source
 function statementName(change: CatalogueChange): string {
   switch (change.kind) {
     case 'create':
+      if (change.table.kept !== undefined) return 'create-materialized-view'
       return change.table.view === undefined ? 'create' : 'create-view'
     case 'drop':
       return change.isView ? 'drop-view' : 'drop'

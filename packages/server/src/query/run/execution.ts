@@ -59,6 +59,15 @@ export async function execute(run: RunningCall, env: ExecutionEnv): Promise<Quer
     case 'describe':
     case 'show-tables':
       return { kind: 'rows', encoders, rows: introspect(statement, run, env.engine), isTruncated: false }
+    case 'refresh-view': {
+      const rows = await env.kept.refresh(statement.view.name, statement.isFull, run.running.signal)
+      return { kind: 'rows', encoders, rows: [], rowsAffected: rows, isTruncated: false }
+    }
+    case 'create-kept-view':
+      await env.kept.requireUpgraded()
+      await define(statement, run, env)
+      if (!statement.exists) await env.kept.created(statement, run.running.signal)
+      return { kind: 'rows', encoders, rows: [], rowsAffected: 0, isTruncated: false }
     default:
       await define(statement, run, env)
       if (statement.kind === 'create-table' && statement.query !== undefined && !statement.exists)

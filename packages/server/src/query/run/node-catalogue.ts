@@ -83,7 +83,7 @@ export class NodeCatalogue {
   /** Makes all changes or none. When it resolves, this node has loaded them, and so have the others unless they do not answer. */
   async change(
     changes: readonly ChangeStep[],
-    options: Pick<ChangeRequest, 'owner' | 'running' | 'response'> = {},
+    options: Pick<ChangeRequest, 'owner' | 'running' | 'response' | 'kept'> = {},
   ): Promise<WriteReply | undefined> {
     for (const { change } of changes) refuseCoveringColumn(change, this.#licences)
     if (changes.some(({ change }) => concernsRetention(change))) await this.#requireUpgraded()
@@ -92,6 +92,12 @@ export class NodeCatalogue {
     await this.#bus.publish({ kind: 'catalogue-changed' })
     await this.#settle()
     return reply
+  }
+
+  /** The state of a materialized view has changed: loads it, and has the other nodes load it. */
+  async announce(): Promise<void> {
+    await this.refresh()
+    await this.#bus.publish({ kind: 'catalogue-changed' })
   }
 
   close(): void {

@@ -31,6 +31,7 @@ import { emitInsert } from '../engines/emit/write.ts'
 import type { ConstraintText, Engine, WriteStep } from '../engines/engine.ts'
 import { checkError } from '../engines/runtime-error.ts'
 import { refuse } from '../errors.ts'
+import type { KeptViews } from '../kept/kept-views.ts'
 import { MOST_COUNTED, previewRetention } from '../retention/preview.ts'
 import { recordFileChange } from './define.ts'
 import type { NodeCatalogue } from './node-catalogue.ts'
@@ -59,6 +60,7 @@ export interface TablesEnv {
   readonly catalogue: NodeCatalogue
   readonly clock: Clock
   readonly audit: Audit
+  readonly kept: Pick<KeptViews, 'requireUpgraded'>
 }
 
 /** Rows per statement, and statements per transaction. */
@@ -102,6 +104,7 @@ export function createTables(env: TablesEnv): Tables {
     async changeViews(views, dropped) {
       const wanted = { tables: [], views, droppedTables: [], droppedViews: dropped }
       const { changes, faults } = bindViews(wanted, catalogue.snapshot, env.clock)
+      if (views.some(({ materialized }) => materialized)) await env.kept.requireUpgraded()
       if (faults[0] !== undefined) throw refuse('Data.Conflict', `${faults[0].path}: ${faults[0].text}`)
       await catalogue.change(changes.map((change) => ({ change, fill: null })))
     },

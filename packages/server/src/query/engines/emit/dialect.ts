@@ -149,6 +149,8 @@ export interface Dialect {
   readonly changedKeys: (table: TableView, placeholders: Placeholders) => Sql
   /** The rows of a table that have changed since the position in the slot `since`, as they were then: a query of all columns. */
   readonly formerRows: (table: TableView, placeholders: Placeholders) => Sql
+  /** The rows of a table before each change since the position in the slot `since`: a query of all columns. */
+  readonly loggedRows: (table: TableView, placeholders: Placeholders) => Sql
   /** Whether a key, in the order of the primary key, is none of `changedKeys`. */
   readonly isUnchanged: (key: readonly Sql[], changedKeys: Sql) => Sql
   /** The rows of a bulk insert, in their order: a table `b` with a condition. */

@@ -233,6 +233,7 @@ export function emitTable(source: TableSource, emission: Emission, range?: Sql):
 function emitRows({ id, table, changedOnly }: TableSource, { dialect, placeholders, isFormer }: Emission): Sql {
   if (table.isSystem) return dialect.systemTable(table, placeholders)
   if (changedOnly === 'as they were') return `(${dialect.formerRows(table, placeholders)})`
+  if (changedOnly === 'before each change') return `(${dialect.loggedRows(table, placeholders)})`
   const rows = dialect.tableName(table)
   if (changedOnly === undefined && !isFormer) return rows
   const key = table.primaryKey.map((name) => `s${id}.${dialect.identifier(name)}`)

@@ -16,11 +16,13 @@ import {
   selectStoredEntries,
   tableName,
 } from '../catalogue-sql.ts'
-import { toLogChange } from '../change-log.ts'
+import { alwaysLogged, toLogChange } from '../change-log.ts'
 import type { SqlStatement } from '../emit/parameters.ts'
 import type { ChangeRequest, ChangeStep, Stoppable, WriteReply } from '../engine.ts'
+import type { KeptPlan } from '../kept-engine.ts'
 import { POSTGRES } from './dialect/dialect.ts'
 import { runOnce } from './idempotency-keys.ts'
+import { catchUpViews, followKept, moveViews } from './kept/kept-changes.ts'
 import { createLog, dropLog } from './live/change-log.ts'
 import type { Acquire } from './pool.ts'
 import { mustCommit } from './protocol/pipeline.ts'
@@ -86,12 +88,15 @@ export function change(
   })
 }
 
-async function applyAll(client: PoolClient, { changes, response }: ChangeRequest): Promise<WriteReply | undefined> {
+async function applyAll(
+  client: PoolClient,
+  { changes, kept = [], response }: ChangeRequest,
+): Promise<WriteReply | undefined> {
   const apply = async (): Promise<void> => {
     await client.query(CATALOGUE_LOCK)
     if (changes.some(({ change }) => concernsViews(change)))
       new ViewGuard((await readCatalogue(client)).map(readDefinition)).accept(changes.map(({ change }) => change))
-    for (const step of changes) await applyChange(client, step)
+    for (const step of changes) await applyChange(client, step, kept)
   }
   if (response === undefined) {
     await apply()
@@ -104,15 +109,23 @@ async function applyAll(client: PoolClient, { changes, response }: ChangeRequest
   })
 }
 
-async function applyChange(client: PoolClient, step: ChangeStep): Promise<void> {
+async function applyChange(client: PoolClient, step: ChangeStep, kept: readonly KeptPlan[]): Promise<void> {
   refuseColumnar(step.change)
   const [entry] = await readRows(client, selectEntry(step.change, CATALOGUE))
   const statements = changeStatements(step, entry, CATALOGUE)
   await retention.beforeChange(client, step.change)
   const log = toLogChange(step.change)
+  const views = log.drop === undefined ? [] : await catchUpViews(client, log.drop, kept)
   if (log.drop !== undefined) await dropLog(client, log.drop)
   for (const statement of statements) await runStatement(client, statement)
-  if (log.create !== undefined) await createLog(client, log.create)
+  const gone = entry && readDefinition(entry)
+  const isKept = (step.change.kind === 'create' ? step.change.table : gone)?.kept !== undefined
+  const definitions = isKept || kept.length > 0 ? (await readCatalogue(client)).map(readDefinition) : []
+  if (log.create !== undefined) {
+    await createLog(client, log.create, alwaysLogged(definitions).get(log.create.name.toLowerCase()))
+    await moveViews(client, log.create.name, views)
+  }
+  if (isKept) await followKept(client, step.change, gone, definitions)
   await retention.afterChange(client, step.change)
 }
 

@@ -23,6 +23,8 @@ export interface OpenDatabase {
   readonly acquire: Acquire
   /** A connection of the owner, for a change of the catalogue. */
   readonly acquireChange: Acquire
+  /** A connection of the owner, for an evaluation of a materialized view. */
+  readonly acquireKept: Acquire
   readonly prepareBatched: PrepareBatchedRead
   readonly writeBatched: WriteBatched
   readonly tempFiles: TempFileSetting
@@ -35,6 +37,8 @@ const CONNECTIONS = {
   unbatched: 4,
   reads: 2,
   writes: 1,
+  /** Of the keeper, opened when there are materialized views. */
+  kept: 2,
 }
 /** The longest wait for a new connection: a server that takes longer is not available. */
 const CONNECT_MS = 5000
@@ -57,18 +61,20 @@ export async function openDatabase(options: EngineOptions): Promise<OpenDatabase
   const settings = { ...tempFiles, ...(role === '' ? {} : { role }) }
   const { queries, reads, writes } = createPools({ ...common, settings }, options)
   // PostgreSQL runs all of them with the same priority.
+  const keptPool = createPool({ ...common, max: CONNECTIONS.kept, settings: { ...tempFiles } })
   const slots = new FairSlots(queries.options.max, waiting, { long: concurrency, isHalfForOthers: true })
   const stuck = new StuckBackends(owner, onStuck)
   const batches = { waiting, milliseconds, onLate: (client: PoolClient) => stuck.watchBatch(client) }
   return {
     servers,
     owner,
-    pools: [queries, reads, writes],
+    pools: [queries, reads, writes, keptPool],
     slots,
     stuck,
     acquire: acquireFrom(queries, slots, stuck),
     // One at a time, because they block one another; the other connection is left for everything else.
     acquireChange: acquireFrom(owner, new FairSlots(1, waiting), stuck),
+    acquireKept: acquireFrom(keptPool, new FairSlots(CONNECTIONS.kept, waiting), stuck),
     prepareBatched: createBatchedReads({ ...batches, pool: reads, connections: CONNECTIONS.reads }),
     writeBatched: createBatchedWrites({ ...batches, pool: writes }),
     tempFiles,

@@ -30,6 +30,7 @@ import { type OpenDatabase, openDatabase } from './database.ts'
 import { boundedRows } from './dialect/bounded-sql.ts'
 import { POSTGRES } from './dialect/dialect.ts'
 import { findResponse } from './idempotency-keys.ts'
+import { PostgresKeptViews } from './kept/kept-views.ts'
 import { CommitSignal } from './live/commit-signal.ts'
 import { PostgresLiveSource } from './live/live-source.ts'
 import { measureSteps } from './measured-steps.ts'
@@ -58,6 +59,7 @@ class PostgresEngine implements Engine {
   readonly lease: KeeperLease
   readonly live: PostgresLiveSource
   readonly retention: RetentionRows
+  readonly kept: PostgresKeptViews
   readonly #open: OpenDatabase
   readonly #signal: CommitSignal
   readonly #ownsServers: boolean
@@ -76,6 +78,11 @@ class PostgresEngine implements Engine {
     this.agentCalls = new AgentCallRows(store)
     this.lease = new KeeperLease(store)
     this.live = new PostgresLiveSource({ signal: this.#signal, owner, acquire, limits: log, history: servers.history })
+    this.kept = new PostgresKeptViews(store, {
+      owner,
+      acquire: open.acquireKept,
+      onWritten: (view) => this.live.committed([{ name: view, isLive: true }]),
+    })
     this.retention = new RetentionRows(store, RETENTION_SQL, (tables) => this.live.committed(tables))
   }
 
@@ -128,8 +135,12 @@ class PostgresEngine implements Engine {
     return rows
   }
 
-  change(request: ChangeRequest): Promise<WriteReply | undefined> {
-    return change(this.#open.acquireChange, request, this.#open.tempFiles)
+  async change(request: ChangeRequest): Promise<WriteReply | undefined> {
+    const reply = await change(this.#open.acquireChange, request, this.#open.tempFiles)
+    // Materialized views were brought up to date with it: others read them.
+    if (request.kept !== undefined && request.kept.length > 0)
+      this.live.committed(request.kept.map(({ view }) => ({ name: view, isLive: true })))
+    return reply
   }
 
   findResponse(key: IdempotencyKey): Promise<WriteOutcome | undefined> {

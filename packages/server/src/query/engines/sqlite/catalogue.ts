@@ -1,6 +1,12 @@
 /** The catalogue in SQLite: a table and its entry change in one transaction. */
 import Sqlite, { type Database } from 'better-sqlite3'
-import { type AlterStep, type CatalogueChange, type CatalogueRow, readDefinition } from '../../catalogue/definition.ts'
+import {
+  type AlterStep,
+  type CatalogueChange,
+  type CatalogueRow,
+  readDefinition,
+  type TableDefinition,
+} from '../../catalogue/definition.ts'
 import { systemDefinitions } from '../../catalogue/system-tables.ts'
 import { concernsViews, ViewGuard } from '../../catalogue/view-guard.ts'
 import { refuse } from '../../errors.ts'
@@ -21,12 +27,15 @@ import {
   type TableDialect,
   tableName,
 } from '../catalogue-sql.ts'
-import { toLogChange } from '../change-log.ts'
+import { alwaysLogged, hasLog, toLogChange } from '../change-log.ts'
 import type { SqlStatement } from '../emit/parameters.ts'
 import type { ChangeStep } from '../engine.ts'
+import type { KeptPlan } from '../kept-engine.ts'
 import * as columns from './columns/column-changes.ts'
 import { SQLITE } from './dialect/dialect.ts'
-import { createLog, dropLog, prepareLogs } from './live/change-log.ts'
+import { catchUpViews, moveViews } from './kept/catch-up-views.ts'
+import { dropAside } from './kept/kept-write.ts'
+import { createLog, dropLog, prepareLogs, replaceTriggers } from './live/change-log.ts'
 import { columnAffinity, toSqlite } from './representation.ts'
 import * as retention from './retention/retention-changes.ts'
 import { prepareCommitRecords } from './write/commit-records.ts'
@@ -83,13 +92,13 @@ function hasIds(database: Database): boolean {
 }
 
 /** Call in a transaction. */
-export function applyChanges(database: Database, steps: readonly ChangeStep[]): void {
+export function applyChanges(database: Database, steps: readonly ChangeStep[], kept: readonly KeptPlan[] = []): void {
   if (steps.some(({ change }) => concernsViews(change)))
     new ViewGuard(readCatalogue(database).map(readDefinition)).accept(steps.map(({ change }) => change))
-  for (const step of steps) applyChange(database, step)
+  for (const step of steps) applyChange(database, step, kept)
 }
 
-function applyChange(database: Database, step: ChangeStep): void {
+function applyChange(database: Database, step: ChangeStep, kept: readonly KeptPlan[]): void {
   const dialect = createCatalogue(database)
   const { sql, parameters } = selectEntry(step.change, dialect)
   const entry = database
@@ -98,13 +107,42 @@ function applyChange(database: Database, step: ChangeStep): void {
     .get(...parameters)
   const statements = changeStatements(step, entry, dialect)
   const log = toLogChange(step.change)
+  const views = log.drop === undefined ? [] : catchUpViews(database, log.drop, kept)
   if (log.drop !== undefined) dropLog(database, log.drop)
+  if (step.change.kind === 'drop') database.exec(dropAside(step.change.name))
   columns.beforeChange(database, step.change)
   retention.beforeChange(database, step.change)
   for (const statement of statements) run(database, statement)
-  if (log.create !== undefined) createLog(database, log.create)
+  if (log.create !== undefined) createLog(database, log.create, keptColumns(database, log.create.name))
+  if (log.create !== undefined) moveViews(database, log.create.name, views)
+  const base = keptBase(step.change, entry)
+  if (base !== undefined) replaceLogged(database, base, dialect)
   columns.afterChange(database, step.change)
   retention.afterChange(database, step.change)
+}
+
+/** The table whose log must have other columns, because a materialized view of it is new or gone. */
+function keptBase(change: CatalogueChange, entry: CatalogueRow | undefined): string | undefined {
+  if (change.kind === 'create') return change.table.kept?.uses[0]
+  return change.kind === 'drop' && entry !== undefined ? readDefinition(entry).kept?.uses[0] : undefined
+}
+
+function replaceLogged(database: Database, base: string, dialect: CatalogueDialect): void {
+  const { sql, parameters } = selectEntry({ kind: 'drop', name: base, isView: false }, dialect)
+  const row = database
+    .prepare<unknown[], CatalogueRow>(sql)
+    .safeIntegers(true)
+    .get(...parameters)
+  const table = row && readDefinition(row)
+  if (table !== undefined && hasLog(table)) replaceTriggers(database, table, keptColumns(database, table.name))
+}
+
+/** The columns that the views of the table need in its log. */
+function keptColumns(database: Database, table: string): ReadonlySet<string> | undefined {
+  const find = `SELECT definition FROM main.${ENTRIES} WHERE instr(definition, '"kept":') > 0`
+  const texts = database.prepare<[], string>(find).pluck().all()
+  const views = texts.map((text) => JSON.parse(text) as Pick<TableDefinition, 'kept'>)
+  return alwaysLogged(views).get(table.toLowerCase())
 }
 
 export function readCatalogue(database: Database, select = selectEntries): CatalogueRow[] {

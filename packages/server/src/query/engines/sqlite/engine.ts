@@ -33,6 +33,7 @@ import { Compaction } from './columns/compaction.ts'
 import { closeDatabase, type OpenDatabase, openDatabase, watched } from './database.ts'
 import { SQLITE } from './dialect/dialect.ts'
 import { asRefusal } from './failure.ts'
+import { SqliteKeptViews } from './kept/kept-views.ts'
 import { SqliteLiveSource } from './live/live-source.ts'
 import { InlineRead } from './read/inline-read.ts'
 import { toSqlite } from './representation.ts'
@@ -62,6 +63,7 @@ class SqliteEngine implements Engine {
   readonly live: SqliteLiveSource
   readonly retention: RetentionRows
   readonly columns: Compaction
+  readonly kept: SqliteKeptViews
   readonly #open: OpenDatabase
   readonly #keptBytes: number
 
@@ -77,6 +79,7 @@ class SqliteEngine implements Engine {
     this.lease = new KeeperLease(store, (name) => !isRunning(name))
     this.live = new SqliteLiveSource({ ...open, statements: open.readingStatements, limits: log, shared })
     this.retention = new RetentionRows(store, RETENTION_SQL, (tables) => this.live.committed(tables))
+    this.kept = new SqliteKeptViews(store, { ...open, write: (request) => this.write(request) })
     this.columns = new Compaction({ ...open, columns })
     this.#keptBytes = columns.keptBytes ?? 0
   }
@@ -154,8 +157,12 @@ class SqliteEngine implements Engine {
     return rows
   }
 
-  change(request: ChangeRequest): Promise<WriteReply | undefined> {
-    return change(this.#open, request)
+  async change(request: ChangeRequest): Promise<WriteReply | undefined> {
+    const reply = await change(this.#open, request)
+    // Materialized views were brought up to date with it: others read them.
+    if (request.kept !== undefined && request.kept.length > 0)
+      this.live.committed(request.kept.map(({ view }) => ({ name: view, isLive: true })))
+    return reply
   }
 
   findResponse(key: IdempotencyKey): Promise<WriteOutcome | undefined> {

@@ -25,7 +25,10 @@ export const INFORMATION_FILLINGS: ReadonlyMap<string, Fill> = new Map<string, F
     ({ tables }) => ({
       columns: ['table_name', 'table_type', 'is_insertable_into'],
       constants: { table_catalog: DATABASE, table_schema: SCHEMA, is_typed: 'NO' },
-      rows: tables.map(({ name, kind }) => [name, kind === 'r' ? 'BASE TABLE' : 'VIEW', kind === 'r' ? 'YES' : 'NO']),
+      // As in PostgreSQL, materialized views are in pg_catalog only.
+      rows: tables.flatMap(({ name, kind }) =>
+        kind === 'm' ? [] : [[name, kind === 'r' ? 'BASE TABLE' : 'VIEW', kind === 'r' ? 'YES' : 'NO']],
+      ),
     }),
   ],
   ['info_columns', columns],
@@ -34,7 +37,7 @@ export const INFORMATION_FILLINGS: ReadonlyMap<string, Fill> = new Map<string, F
     ({ tables }) => ({
       columns: ['table_name', 'view_definition'],
       constants: { table_catalog: DATABASE, table_schema: SCHEMA, check_option: 'NONE', ...UNCHANGEABLE },
-      rows: tables.flatMap(({ name, viewText }) => (viewText === undefined ? [] : [[name, viewDefinition(viewText)]])),
+      rows: tables.flatMap(({ name, kind, viewText = '' }) => (kind === 'v' ? [[name, viewDefinition(viewText)]] : [])),
     }),
   ],
   [
@@ -156,6 +159,7 @@ function columns({ tables }: Pick<CatalogueModel, 'tables'>): Filling {
     },
     rows: (function* () {
       for (const table of tables) {
+        if (table.kind === 'm') continue
         for (const column of table.columns) {
           yield [
             ...[

@@ -8,8 +8,10 @@ export interface VisibleTable {
   readonly id: number
   readonly name: string
   readonly description: string | undefined
-  /** The query of a view. */
+  /** The query of a view of either kind. */
   readonly view: string | undefined
+  /** Set for a materialized view: whether its rows can be read. */
+  readonly isPopulated: boolean | undefined
   readonly columns: readonly VisibleColumn[]
   readonly primaryKey: readonly string[]
   readonly uniques: readonly (readonly string[])[]
@@ -28,7 +30,8 @@ type VisibleColumn = readonly [
 
 /** Without scopes and row filters, which are not used here. */
 export function visibleTable(definition: TableDefinition, isWritable: boolean): VisibleTable {
-  const { id = 0, name, description, view, primaryKey, uniques, indexes, checks } = definition
+  const { id = 0, name, description, view, kept, keptState, primaryKey, uniques, indexes, checks } = definition
+  const isPopulated = kept && keptState?.state === 'ready'
   const columns = definition.columns.map((column): VisibleColumn => {
     const modifier = column.type.kind === 'Decimal' ? column.type.precision * 65_536 + column.type.scale + 4 : -1
     return [
@@ -39,7 +42,8 @@ export function visibleTable(definition: TableDefinition, isWritable: boolean): 
       column.default ?? null,
     ]
   })
-  return { id, name, description, view: view?.text, columns, primaryKey, uniques, indexes, checks, isWritable }
+  const text = (view ?? kept)?.text
+  return { id, name, description, view: text, isPopulated, columns, primaryKey, uniques, indexes, checks, isWritable }
 }
 
 const TYPES: Readonly<Record<IqlType['kind'], number>> = {
@@ -139,8 +143,13 @@ export class TableObject {
     return this.oid + 1
   }
 
-  get kind(): 'r' | 'v' {
-    return this.#table.view === undefined ? 'r' : 'v'
+  get kind(): 'r' | 'v' | 'm' {
+    if (this.#table.view === undefined) return 'r'
+    return this.#table.isPopulated === undefined ? 'v' : 'm'
+  }
+
+  get isPopulated(): boolean {
+    return this.#table.isPopulated !== false
   }
 
   get description(): string | undefined {

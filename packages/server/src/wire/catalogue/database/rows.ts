@@ -48,7 +48,17 @@ export const TABLE_FILLINGS: ReadonlyMap<string, Fill> = new Map<string, Fill>([
     ({ tables }) => ({
       columns: ['viewname', 'definition'],
       constants: { schemaname: 'public', viewowner: OWNER },
-      rows: tables.flatMap(({ name, viewText }) => (viewText === undefined ? [] : [[name, viewDefinition(viewText)]])),
+      rows: tables.flatMap(({ name, kind, viewText = '' }) => (kind === 'v' ? [[name, viewDefinition(viewText)]] : [])),
+    }),
+  ],
+  [
+    'pg_matviews',
+    ({ tables }) => ({
+      columns: ['matviewname', 'hasindexes', 'ispopulated', 'definition'],
+      constants: { schemaname: 'public', matviewowner: OWNER },
+      rows: tables.flatMap(({ name, kind, isPopulated, viewText = '' }) =>
+        kind === 'm' ? [[name, 1, isPopulated ? 1 : 0, viewDefinition(viewText)]] : [],
+      ),
     }),
   ],
   [
@@ -72,15 +82,15 @@ function* systemRelations(): Generator<Relation> {
 function classes({ tables }: Tables): Filling {
   const isOurs = `oid >= ${DATABASE_OID}`
   return {
-    columns: ['oid', 'relname', 'relnamespace', 'relkind', 'relnatts', 'relhasindex', 'relchecks'],
-    constants: { relowner: OWNER_OID, relpersistence: 'p', relispopulated: 1 },
+    columns: ['oid', 'relname', 'relnamespace', 'relkind', 'relnatts', 'relhasindex', 'relchecks', 'relispopulated'],
+    constants: { relowner: OWNER_OID, relpersistence: 'p' },
     derived: {
-      reltype: `CASE WHEN ${isOurs} AND relkind IN ('r', 'v') THEN oid + 2 ELSE 0 END`,
-      relam: `CASE relkind WHEN 'r' THEN ${HEAP} WHEN 'i' THEN ${BTREE} ELSE 0 END`,
-      relfilenode: `CASE WHEN ${isOurs} AND relkind IN ('r', 'i') THEN oid ELSE 0 END`,
-      relhasrules: `relkind = 'v'`,
-      relreplident: `CASE WHEN ${isOurs} AND relkind = 'r' THEN 'd' ELSE 'n' END`,
-      reltuples: `CASE WHEN ${isOurs} AND relkind = 'r' THEN -1.0 ELSE 0.0 END`,
+      reltype: `CASE WHEN ${isOurs} AND relkind IN ('r', 'v', 'm') THEN oid + 2 ELSE 0 END`,
+      relam: `CASE relkind WHEN 'r' THEN ${HEAP} WHEN 'm' THEN ${HEAP} WHEN 'i' THEN ${BTREE} ELSE 0 END`,
+      relfilenode: `CASE WHEN ${isOurs} AND relkind IN ('r', 'i', 'm') THEN oid ELSE 0 END`,
+      relhasrules: `relkind IN ('v', 'm')`,
+      relreplident: `CASE WHEN ${isOurs} AND relkind IN ('r', 'm') THEN 'd' ELSE 'n' END`,
+      reltuples: `CASE WHEN ${isOurs} AND relkind IN ('r', 'm') THEN -1.0 ELSE 0.0 END`,
     },
     rows: (function* () {
       for (const table of tables) {
@@ -93,11 +103,12 @@ function classes({ tables }: Tables): Filling {
           table.columnCount,
           own.length > 0 ? 1 : 0,
           table.checkCount,
+          table.isPopulated ? 1 : 0,
         ]
-        for (const index of own) yield [index.oid, index.name, PUBLIC_OID, 'i', index.columnCount, 0, 0]
+        for (const index of own) yield [index.oid, index.name, PUBLIC_OID, 'i', index.columnCount, 0, 0, 1]
       }
       for (const { oid, name, schema, kind, columns } of systemRelations())
-        yield [oid, name, NAMESPACES.get(schema) ?? 11, kind, columns.length, kind === 'r' ? 1 : 0, 0]
+        yield [oid, name, NAMESPACES.get(schema) ?? 11, kind, columns.length, kind === 'r' ? 1 : 0, 0, 1]
     })(),
   }
 }

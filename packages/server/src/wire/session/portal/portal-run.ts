@@ -206,6 +206,12 @@ function completionTag(statement: BoundStatement, rows: number): string {
       return 'SHOW'
     case 'create-table':
       return statement.query === undefined ? 'CREATE TABLE' : `SELECT ${rows}`
+    case 'create-kept-view':
+      return 'CREATE MATERIALIZED VIEW'
+    case 'drop-kept-view':
+      return 'DROP MATERIALIZED VIEW'
+    case 'refresh-view':
+      return 'REFRESH MATERIALIZED VIEW'
     case 'drop-table':
     case 'create-view':
     case 'drop-view':

@@ -9,7 +9,7 @@ import {
   type TableView,
   TEXT,
 } from 'gatehouse-iql'
-import { formerOutputs, logName } from '../../change-log.ts'
+import { formerOutputs, LOG_OP, logName } from '../../change-log.ts'
 import { type AsofParts, type Dialect, quoteIdentifier, type Sql } from '../../emit/dialect.ts'
 import type { Placeholders, ScalarBindable } from '../../emit/parameters.ts'
 import { columnType, SCHEMA, sqlType, toPostgres } from '../representation.ts'
@@ -28,6 +28,7 @@ export const POSTGRES: Dialect = {
   systemTable: systemTableSql,
   changedKeys: changedKeysSql,
   formerRows: formerRowsSql,
+  loggedRows: loggedRowsSql,
   isUnchanged: (key, changedKeys) => {
     const names = key.map((_sql, index) => `k${index}`).join(', ')
     return `NOT EXISTS (SELECT FROM (${changedKeys}) AS changed (${names}) WHERE (${names}) = (${key.join(', ')}))`
@@ -119,6 +120,11 @@ function changedKeysSql(table: TableView, placeholders: Placeholders): Sql {
 function formerRowsSql(table: TableView, placeholders: Placeholders): Sql {
   const first = firstChanges(table.name, table.primaryKey.length, sincePlaceholder(table, placeholders))
   return `SELECT ${formerOutputs(table, quoteIdentifier)} FROM (${first}) AS first WHERE kept`
+}
+
+function loggedRowsSql(table: TableView, placeholders: Placeholders): Sql {
+  const changes = loggedSince(`${SCHEMA}.${logName(table.name)}`, '*', sincePlaceholder(table, placeholders))
+  return `SELECT ${formerOutputs(table, quoteIdentifier)} FROM (${changes}) AS c WHERE op <> ${LOG_OP.insert}`
 }
 
 function sincePlaceholder({ name }: TableView, placeholders: Placeholders): Sql {

@@ -17,8 +17,9 @@ const LIVE = `coalesce((t.definition::json ->> 'live')::boolean, TRUE)`
 /** Definitions name it only where it is on. */
 const COLUMNAR = `coalesce((t.definition::json ->> 'columnar')::boolean, FALSE)`
 
-/** The text of a view. */
-const VIEW = `((t.definition::json #>> '{view,text}') COLLATE "C")`
+/** The text of a view of either kind. */
+const KEPT = `((t.definition::json #>> '{kept,text}') COLLATE "C")`
+const VIEW = `coalesce((t.definition::json #>> '{view,text}') COLLATE "C", ${KEPT})`
 
 const STEP_UP = ['read', 'write']
   .flatMap((kind) => ['acr', 'age'].map((member) => [kind, member]))
@@ -41,7 +42,7 @@ export function systemTableSql(table: TableView, placeholders: Placeholders): Sq
     case 'cataloguetables':
       return `(SELECT t.name, t.issystem, t.description, t.readscope, t.writescope,
         json_array_length(t.definition::json -> 'columns')::bigint AS columns, t.created,
-        ${LIVE} AS live, ${COLUMNAR} AS columnar, ${VIEW} IS NOT NULL AS isview, ${VIEW} AS view, ${STEP_UP} FROM ${tables} WHERE ${visible} ${FENCE})`
+        ${LIVE} AS live, ${COLUMNAR} AS columnar, ${VIEW} IS NOT NULL AND ${KEPT} IS NULL AS isview, ${KEPT} IS NOT NULL AS ismaterialized, ${VIEW} AS view, ${STEP_UP} FROM ${tables} WHERE ${visible} ${FENCE})`
     case 'cataloguecolumns':
       return `(SELECT t.name AS tablename, (c.value ->> 'name') COLLATE "C" AS name, (c.value ->> 'type') COLLATE "C" AS type,
         c.ordinal - 1 AS ordinal, (c.value ->> 'nullable')::boolean AS nullable, (c.value ->> 'primarykey')::boolean AS isprimarykey,

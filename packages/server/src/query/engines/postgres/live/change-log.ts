@@ -3,32 +3,55 @@ import { createHash } from 'node:crypto'
 import { isLongType } from 'gatehouse-iql'
 import type { PoolClient } from 'pg'
 import type { TableDefinition } from '../../../catalogue/definition.ts'
-import { formerColumns, isKept, keyColumns, LOG_OP, LOG_PREFIX, logName } from '../../change-log.ts'
+import {
+  alwaysLogged,
+  formerColumns,
+  hasLog,
+  isKept,
+  keyColumns,
+  LOG_OP,
+  LOG_PREFIX,
+  logName,
+} from '../../change-log.ts'
 import type { Sql } from '../../emit/dialect.ts'
 import { POSTGRES } from '../dialect/dialect.ts'
 import { columnType, ROLE, SCHEMA } from '../representation.ts'
-
-/**
- * One row for each log. `relation` is the log's oid, which changes after a restore. A TRUNCATE changes `epoch`. Rows of
- * transactions before `floor` may have been deleted.
- */
-export const LOGS = `${SCHEMA}._gh_logs`
+import { LOGS } from './log-heads.ts'
 
 export const CREATE_LOGS = `CREATE TABLE IF NOT EXISTS ${LOGS} (
   name text COLLATE "C" PRIMARY KEY, log text COLLATE "C" NOT NULL, relation oid NOT NULL, epoch uuid NOT NULL,
   floor xid8 NOT NULL, definition text NOT NULL
 )`
 
-/** In a transaction. */
-export async function createLog(client: PoolClient, table: TableDefinition): Promise<void> {
-  for (const statement of logStatements(table)) await client.query(statement)
+/** In a transaction. `always` are the columns that the log has however long the row. */
+export async function createLog(
+  client: PoolClient,
+  table: TableDefinition,
+  always?: ReadonlySet<string>,
+): Promise<void> {
+  for (const statement of logStatements(table, always)) await client.query(statement)
   const log = logName(table.name)
   await client.query(
     `INSERT INTO ${LOGS} (name, log, relation, epoch, floor, definition)
      VALUES ($1, $2, to_regclass($3)::oid, gen_random_uuid(), '0', $4)`,
-    [table.name.toLowerCase(), log, `${SCHEMA}.${log}`, logDigest(table)],
+    [table.name.toLowerCase(), log, `${SCHEMA}.${log}`, logDigest(table, always)],
   )
   await client.query(REVOKE_WRITES)
+}
+
+/** In a transaction. The log goes on, with other columns for long rows. */
+export async function replaceFunction(
+  client: PoolClient,
+  table: TableDefinition,
+  always?: ReadonlySet<string>,
+): Promise<void> {
+  for (const statement of logStatements(table, always))
+    if (statement.startsWith(CREATE_FUNCTION))
+      await client.query(`CREATE OR REPLACE FUNCTION${statement.slice(CREATE_FUNCTION.length)}`)
+  await client.query(`UPDATE ${LOGS} SET definition = $1 WHERE log = $2`, [
+    logDigest(table, always),
+    logName(table.name),
+  ])
 }
 
 /** In a transaction. The triggers go with the function. */
@@ -43,7 +66,7 @@ export async function dropLog(client: PoolClient, table: string): Promise<void> 
  * The triggers have no column lists, since those exclude transition tables: an update logs the rows before it, and the keys that are new
  * after it. -0 and 0 are the same as numbers but not as texts.
  */
-function logStatements(table: TableDefinition): Sql[] {
+function logStatements(table: TableDefinition, always?: ReadonlySet<string>): Sql[] {
   const log = `${SCHEMA}.${logName(table.name)}`
   const target = `${SCHEMA}.${POSTGRES.identifier(table.name)}`
   const keys = keyColumns(table)
@@ -61,7 +84,8 @@ function logStatements(table: TableDefinition): Sql[] {
   const kept = isKept(others, ({ name }) => POSTGRES.identifier(name))
   const former = others.map(({ name, type }) => {
     const value = POSTGRES.identifier(name)
-    return kept === undefined || !isLongType(type) ? `, ${value}` : `, CASE WHEN ${kept} THEN ${value} END`
+    const isAlways = kept === undefined || !isLongType(type) || always?.has(name)
+    return isAlways ? `, ${value}` : `, CASE WHEN ${kept} THEN ${value} END`
   })
   const fromOld = (op: number): Sql => `SELECT ${op}${names}, ${kept ?? 'TRUE'}${former.join('')} FROM old_rows`
   // Not by NOT EXISTS: its plan would be made for the few rows of the first update, and kept for later ones of many rows.
@@ -80,7 +104,7 @@ function logStatements(table: TableDefinition): Sql[] {
     `CREATE TABLE ${log} (xid xid8 NOT NULL DEFAULT pg_current_xact_id(), seq bigint GENERATED ALWAYS AS IDENTITY,
        op smallint NOT NULL${columns})`,
     `CREATE INDEX ${logName(table.name)}_xid ON ${log} (xid)`,
-    `CREATE FUNCTION ${log}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $gh$
+    `${CREATE_FUNCTION} ${log}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $gh$
      BEGIN
        IF TG_OP = 'INSERT' THEN ${keysOnly} ${from(LOG_OP.insert, 'new_rows')};
        ELSIF TG_OP = 'UPDATE' THEN ${hasKey ? `${into} ${fromOld(LOG_OP.update)} UNION ALL ${newKeys}` : `${keysOnly} ${from(LOG_OP.update, 'new_rows')}`};
@@ -96,8 +120,10 @@ function logStatements(table: TableDefinition): Sql[] {
   ]
 }
 
-function logDigest(table: TableDefinition): string {
-  return createHash('sha256').update(logStatements(table).join(';')).digest('hex')
+const CREATE_FUNCTION = 'CREATE FUNCTION'
+
+function logDigest(table: TableDefinition, always?: ReadonlySet<string>): string {
+  return createHash('sha256').update(logStatements(table, always).join(';')).digest('hex')
 }
 
 /** Tables of earlier versions and restored tables get a log; the log of a dropped table is removed. In a transaction. */
@@ -109,13 +135,14 @@ export async function prepareLogs(client: PoolClient, tables: readonly TableDefi
   )
   const known = new Map(rows.map(({ name, definition }) => [name, definition]))
   const wanted = new Set<string>()
+  const always = alwaysLogged(tables)
   for (const table of tables) {
-    if (!table.isLive) continue
+    if (!hasLog(table)) continue
     const key = table.name.toLowerCase()
     wanted.add(key)
-    if (known.get(key) === logDigest(table)) continue
+    if (known.get(key) === logDigest(table, always.get(key))) continue
     await dropLog(client, key)
-    await createLog(client, table)
+    await createLog(client, table, always.get(key))
   }
   const stored = await client.query<{ name: string }>(`SELECT name FROM ${LOGS}`)
   for (const { name } of stored.rows) if (!wanted.has(name)) await dropLog(client, name)

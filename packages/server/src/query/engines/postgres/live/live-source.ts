@@ -1,13 +1,13 @@
 /** Live queries on PostgreSQL: positions, changed keys and rows of one snapshot, in one round trip. */
 import type { Pool, PoolClient } from 'pg'
 import { inTurns } from '../../../../lib/turns.ts'
-import { INCARNATION } from '../../../../store/database/servers/identity.ts'
 import type { CatalogueRow } from '../../../catalogue/definition.ts'
 import { isBounded } from '../../../model/cost-class.ts'
 import { createLiveEncoder, liveKeyWriter, readLiveTexts } from '../../../results/live-rows.ts'
 import { CHUNK_BYTES } from '../../bounded-rows.ts'
 import { LOG_OP, logName } from '../../change-log.ts'
 import type { CommitListener, WrittenTable } from '../../commit-listeners.ts'
+import { viewsByLog } from '../../kept-state-sql.ts'
 import {
   type ChangedKey,
   type LiveReadRequest,
@@ -35,8 +35,8 @@ import { type Acquire, borrow } from '../pool.ts'
 import { COMMIT, type PipelineStatement, runPipelined } from '../protocol/pipeline.ts'
 import type { RawRow } from '../protocol/protocol.ts'
 import { rowDecoder, SCHEMA } from '../representation.ts'
-import { LOGS } from './change-log.ts'
 import type { CommitSignal } from './commit-signal.ts'
+import { EXISTING_LOGS, HEAD_COLUMNS } from './log-heads.ts'
 import { LogTrim } from './log-trim.ts'
 
 export interface PostgresLiveOptions {
@@ -57,10 +57,7 @@ export const BY_KEY = `SELECT ${['enable_seqscan', 'enable_hashjoin', 'enable_me
   .join(', ')}`
 const BEGIN_READ: PipelineStatement = { sql: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', parameters: [] }
 
-const HEADS = `SELECT pg_current_snapshot()::text, ${INCARNATION}, l.name, l.floor::text,
-    left(encode(sha256(convert_to(concat_ws('/', l.relation, l.epoch,
-      (SELECT oid FROM pg_database WHERE datname = current_database())), 'UTF8')), 'hex'), 12)
-  FROM (SELECT) AS one LEFT JOIN ${LOGS} AS l JOIN pg_class AS c ON c.oid = l.relation AND c.relname = l.log
+const HEADS = `SELECT ${HEAD_COLUMNS} FROM (SELECT) AS one LEFT JOIN ${EXISTING_LOGS}
     ON l.name IN (SELECT n COLLATE "C" FROM jsonb_array_elements_text($1::jsonb) AS n)`
 
 interface LogHead {
@@ -101,6 +98,7 @@ export class PostgresLiveSource implements LiveSource {
 
   /** The system tables show the catalogue. */
   catalogueLoaded(rows: readonly CatalogueRow[]): void {
+    this.#trim.views = viewsByLog(rows)
     if (this.#own.addCatalogue(rows)) this.#options.signal.committed()
   }
 

@@ -1,9 +1,11 @@
 /** Deletes old rows of the change logs of PostgreSQL. */
 import type { Pool, PoolClient } from 'pg'
+import { KEPT_STATES, type ViewsByLog } from '../../kept-state-sql.ts'
 import type { LogLimits } from '../../live-source.ts'
+import { parsePosition } from '../dialect/positions.ts'
 import { withClient } from '../pool.ts'
 import { SCHEMA } from '../representation.ts'
-import { LOGS } from './change-log.ts'
+import { EXISTING_LOGS, LOGS } from './log-heads.ts'
 
 /** One node at a time trims. */
 const LOCK = 'SELECT pg_try_advisory_lock(7301945120367) AS locked'
@@ -20,6 +22,9 @@ export class LogTrim {
 
   /** The approximate number of changes in each log. */
   logged: readonly number[] = []
+
+  /** The keys of the materialized views of each table, by the name of its log. */
+  views: ViewsByLog = new Map()
 
   constructor(owner: Pool, limits: LogLimits) {
     this.#owner = owner
@@ -49,21 +54,37 @@ export class LogTrim {
     const old = due === -1 ? 0n : (this.#notes[0]?.xmin ?? 0n)
     const { rows } = await client.query<{ log: string; former: string[] }>(
       `SELECT l.log, ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = c.oid AND attname ~ '^o[0-9]+$') AS former
-       FROM ${LOGS} AS l JOIN pg_class AS c ON c.oid = l.relation AND c.relname = l.log`,
+       FROM ${EXISTING_LOGS}`,
     )
     const logged: number[] = []
     for (const { log, former } of rows) {
+      const unread = await this.#firstUnread(client, log)
       const surplus = await keptFrom(client, log, changes)
       const aged = await keptFrom(client, log, Math.min(ALWAYS_KEPT, changes))
       // Positions made from now on must not be before the floor, so it stays below every running transaction.
-      const before = smaller(current, larger(surplus, smaller(old, aged)))
+      const before = smaller(current, larger(surplus, smaller(unread, smaller(old, aged))))
       if (before > 0n) await deleteBefore(client, log, before)
-      if (old > 0n) await forgetBefore(client, log, former, old)
+      const forgotten = smaller(unread, old)
+      if (forgotten > 0n) await forgetBefore(client, log, former, forgotten)
       logged.push(await measureSpan(client, log))
     }
     this.logged = logged
   }
+
+  /** The first transaction whose changes some view of the table has perhaps not read. */
+  async #firstUnread(client: PoolClient, log: string): Promise<bigint> {
+    const views = this.views.get(log)
+    if (views === undefined) return NONE
+    const { rows } = await client.query<{ position: string | null }>(
+      `SELECT position FROM ${SCHEMA}.${KEPT_STATES} WHERE key = ANY ($1)`,
+      [[...views]],
+    )
+    return rows.map(({ position }) => parsePosition(position ?? '')?.xmin ?? 0n).reduce(smaller, NONE)
+  }
 }
+
+/** Later than every transaction. */
+const NONE = 2n ** 64n
 
 function smaller(a: bigint, b: bigint): bigint {
   return a < b ? a : b

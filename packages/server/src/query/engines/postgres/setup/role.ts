@@ -3,6 +3,7 @@ import type { PoolClient } from 'pg'
 import { AGENT_CALLS } from '../../agent-calls.ts'
 import { DOCUMENT_READERS, DOCUMENTS } from '../../document-rows.ts'
 import { KEEPER } from '../../keeper-lease.ts'
+import { KEPT_STATES } from '../../kept-state-sql.ts'
 import { WATCHES } from '../../watch-rows.ts'
 import { POSTGRES_AUDIT_TABLE } from '../dialect/system-tables.ts'
 import { ROLE, SCHEMA } from '../representation.ts'
@@ -15,7 +16,7 @@ const GRANTS = [
   `GRANT USAGE ON SCHEMA ${SCHEMA} TO ${ROLE}`,
   `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${SCHEMA} TO ${ROLE}`,
   `REVOKE INSERT, UPDATE, DELETE ON ${SCHEMA}._gh_tables, ${POSTGRES_AUDIT_TABLE} FROM ${ROLE}`,
-  `REVOKE ALL ON ${SCHEMA}.${DOCUMENTS}, ${SCHEMA}.${DOCUMENT_READERS}, ${SCHEMA}.${WATCHES}, ${SCHEMA}.${AGENT_CALLS}, ${SCHEMA}.${KEEPER} FROM ${ROLE}`,
+  `REVOKE ALL ON ${SCHEMA}.${DOCUMENTS}, ${SCHEMA}.${DOCUMENT_READERS}, ${SCHEMA}.${WATCHES}, ${SCHEMA}.${AGENT_CALLS}, ${SCHEMA}.${KEEPER}, ${SCHEMA}.${KEPT_STATES} FROM ${ROLE}`,
   `GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${SCHEMA} TO ${ROLE}`,
   `ALTER DEFAULT PRIVILEGES IN SCHEMA ${SCHEMA} GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO ${ROLE}`,
 ]

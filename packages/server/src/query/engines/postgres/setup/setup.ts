@@ -5,6 +5,7 @@ import { readDefinition } from '../../../catalogue/definition.ts'
 import { systemDefinitions } from '../../../catalogue/system-tables.ts'
 import { addIdColumn, createSystemTables, ENTRIES, ID_COLUMN, numberEntries, storeEntry } from '../../catalogue-sql.ts'
 import { CATALOGUE, CATALOGUE_LOCK, readCatalogue, runStatement } from '../catalogue.ts'
+import { revokeWrites } from '../kept/kept-changes.ts'
 import { CREATE_LOGS, prepareLogs, REVOKE_WRITES } from '../live/change-log.ts'
 import { SCHEMA } from '../representation.ts'
 import { prepareRetention } from '../retention/retention-changes.ts'
@@ -30,6 +31,7 @@ async function prepareOnce(client: PoolClient): Promise<string> {
     const tables = (await readCatalogue(client)).map(readDefinition)
     await prepareLogs(client, tables)
     const role = await prepareRole(client)
+    await revokeWrites(client, tables)
     await prepareRetention(client, tables)
     await client.query(REVOKE_WRITES)
     await client.query('COMMIT')

@@ -8,7 +8,7 @@ import {
   type TableView,
   TEXT,
 } from 'gatehouse-iql'
-import { formerOutputs, logName } from '../../change-log.ts'
+import { formerOutputs, LOG_OP, logName } from '../../change-log.ts'
 import { type AsofParts, type Dialect, freeName, quoteIdentifier, SET_OPERATORS, type Sql } from '../../emit/dialect.ts'
 import type { Placeholders } from '../../emit/parameters.ts'
 import { percentileSql, SQLITE_AGGREGATES, SQLITE_WINDOWS, sumOfProductsSql } from './aggregates.ts'
@@ -27,6 +27,7 @@ export const SQLITE: Dialect = {
   systemTable: systemTableSql,
   changedKeys: changedKeysSql,
   formerRows: formerRowsSql,
+  loggedRows: loggedRowsSql,
   isUnchanged: (key, changedKeys) => `(${key.join(', ')}) NOT IN (${changedKeys})`,
   // The file is attached as `spool`: see write/bulk-job.ts.
   bulkRows: 'spool.b AS b WHERE b.rowid BETWEEN @first AND @last ORDER BY b.rowid',
@@ -94,6 +95,11 @@ function changedKeysSql(table: TableView, placeholders: Placeholders): Sql {
 function formerRowsSql(table: TableView, placeholders: Placeholders): Sql {
   const first = `SELECT min(seq) FROM ${loggedSince(table, placeholders)} GROUP BY ${logKeys(table)}`
   return `SELECT ${formerOutputs(table, quoteIdentifier)} FROM main.${logName(table.name)} WHERE seq IN (${first}) AND kept = 1`
+}
+
+function loggedRowsSql(table: TableView, placeholders: Placeholders): Sql {
+  const outputs = formerOutputs(table, quoteIdentifier)
+  return `SELECT ${outputs} FROM ${loggedSince(table, placeholders)} AND op <> ${LOG_OP.insert}`
 }
 
 function loggedSince({ name }: TableView, placeholders: Placeholders): Sql {

@@ -16,8 +16,9 @@ const LIVE = `coalesce(t.definition ->> 'live', 1)`
 /** Definitions name it only where it is on. */
 const COLUMNAR = `coalesce(t.definition ->> 'columnar', 0)`
 
-/** The text of a view. */
-const VIEW = `(t.definition ->> '$.view.text')`
+/** The text of a view of either kind. */
+const KEPT = `(t.definition ->> '$.kept.text')`
+const VIEW = `coalesce(t.definition ->> '$.view.text', ${KEPT})`
 
 const STEP_UP = ['read', 'write']
   .flatMap((kind) => ['acr', 'age'].map((member) => [kind, member]))
@@ -39,7 +40,7 @@ export function systemTableSql(table: TableView, placeholders: Placeholders): Sq
     case 'cataloguetables':
       return `(SELECT t.name, t.issystem, t.description, t.readscope, t.writescope,
         json_array_length(t.definition, '$.columns') AS columns, t.created,
-        ${LIVE} AS live, ${COLUMNAR} AS columnar, ${VIEW} IS NOT NULL AS isview, ${VIEW} AS view, ${STEP_UP} FROM main._gh_tables AS t WHERE ${visible} ${FENCE})`
+        ${LIVE} AS live, ${COLUMNAR} AS columnar, ${VIEW} IS NOT NULL AND ${KEPT} IS NULL AS isview, ${KEPT} IS NOT NULL AS ismaterialized, ${VIEW} AS view, ${STEP_UP} FROM main._gh_tables AS t WHERE ${visible} ${FENCE})`
     case 'cataloguecolumns':
       return `(SELECT t.name AS tablename, c.value ->> 'name' AS name, c.value ->> 'type' AS type, c.key AS ordinal,
         c.value ->> 'nullable' AS nullable, c.value ->> 'primarykey' AS isprimarykey, c.value ->> 'default' AS "default"

@@ -2,7 +2,16 @@
 import type { Database } from 'better-sqlite3'
 import { isLongType } from 'gatehouse-iql'
 import type { TableDefinition } from '../../../catalogue/definition.ts'
-import { formerColumns, isKept, keyColumns, LOG_OP, LOG_PREFIX, logName } from '../../change-log.ts'
+import {
+  alwaysLogged,
+  formerColumns,
+  hasLog,
+  isKept,
+  keyColumns,
+  LOG_OP,
+  LOG_PREFIX,
+  logName,
+} from '../../change-log.ts'
 import type { Sql } from '../../emit/dialect.ts'
 import { SQLITE } from '../dialect/dialect.ts'
 import { columnAffinity } from '../representation.ts'
@@ -13,18 +22,34 @@ import { columnAffinity } from '../representation.ts'
  */
 const TAG = 'random() & 0x7fffffffffff'
 
-/** In a transaction. */
-export function createLog(database: Database, table: TableDefinition): void {
-  const log = logName(table.name)
-  for (const { sql } of schemaObjects(table)) database.exec(sql)
-  database.exec(`INSERT INTO main.${log} (tag, op) VALUES (${TAG}, ${LOG_OP.start})`)
+/** In a transaction. `always` are the columns that the log has however long the row. */
+export function createLog(database: Database, table: TableDefinition, always?: ReadonlySet<string>): void {
+  for (const sql of createLogSql(table, always)) database.exec(sql)
+}
+
+/** The statements that create the log of a table. */
+export function createLogSql(table: TableDefinition, always?: ReadonlySet<string>): Sql[] {
+  const first = `INSERT INTO main.${logName(table.name)} (tag, op) VALUES (${TAG}, ${LOG_OP.start})`
+  return [...schemaObjects(table, always).map(({ sql }) => sql), first]
 }
 
 /** In a transaction. */
 export function dropLog(database: Database, table: string): void {
-  const log = logName(table)
-  for (const suffix of TRIGGERS) database.exec(`DROP TRIGGER IF EXISTS main.${log}_${suffix}`)
-  database.exec(`DROP TABLE IF EXISTS main.${log}`)
+  for (const sql of dropLogSql(table)) database.exec(sql)
+}
+
+export function dropLogSql(table: string): Sql[] {
+  return [...dropTriggersSql(table), `DROP TABLE IF EXISTS main.${logName(table)}`]
+}
+
+/** In a transaction. The log goes on, with other columns for long rows. */
+export function replaceTriggers(database: Database, table: TableDefinition, always?: ReadonlySet<string>): void {
+  for (const sql of dropTriggersSql(table.name)) database.exec(sql)
+  for (const { name, sql } of schemaObjects(table, always)) if (name !== logName(table.name)) database.exec(sql)
+}
+
+function dropTriggersSql(table: string): Sql[] {
+  return TRIGGERS.map((suffix) => `DROP TRIGGER IF EXISTS main.${logName(table)}_${suffix}`)
 }
 
 const TRIGGERS = ['insert', 'update', 'rekey', 'delete'] as const
@@ -35,7 +60,7 @@ interface SchemaObject {
 }
 
 /** The texts are compared with those in the database, which stores them without a schema. */
-function schemaObjects(table: TableDefinition): SchemaObject[] {
+function schemaObjects(table: TableDefinition, always?: ReadonlySet<string>): SchemaObject[] {
   const log = logName(table.name)
   const target = SQLITE.identifier(table.name)
   const keys = keyColumns(table)
@@ -49,7 +74,8 @@ function schemaObjects(table: TableDefinition): SchemaObject[] {
   const kept = isKept(others, ({ name }) => `OLD.${SQLITE.identifier(name)}`)
   const former = others.map(({ name, type }) => {
     const value = `OLD.${SQLITE.identifier(name)}`
-    return kept === undefined || !isLongType(type) ? value : `iif(${kept}, ${value}, NULL)`
+    const isAlways = kept === undefined || !isLongType(type) || always?.has(name)
+    return isAlways ? value : `iif(${kept}, ${value}, NULL)`
   })
   const record = (op: number, row: 'NEW' | 'OLD'): Sql => {
     const hasFormer = keys.length > 0 && op !== LOG_OP.insert
@@ -96,13 +122,14 @@ export function prepareLogs(database: Database, tables: readonly TableDefinition
       .all(LOG_PREFIX.length, LOG_PREFIX),
   )
   const wanted = new Set<string>()
+  const always = alwaysLogged(tables)
   for (const table of tables) {
-    if (!table.isLive) continue
-    const objects = schemaObjects(table)
+    if (!hasLog(table)) continue
+    const objects = schemaObjects(table, always.get(table.name.toLowerCase()))
     for (const { name } of objects) wanted.add(name)
     if (objects.every(({ name, sql }) => stored.get(name) === sql)) continue
     dropLog(database, table.name)
-    createLog(database, table)
+    createLog(database, table, always.get(table.name.toLowerCase()))
   }
   for (const [name, sql] of stored) {
     if (!wanted.has(name))

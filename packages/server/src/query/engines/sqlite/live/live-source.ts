@@ -11,6 +11,7 @@ import { CHUNK_BYTES } from '../../bounded-rows.ts'
 import { LOG_PREFIX } from '../../change-log.ts'
 import { type CommitListener, CommitListeners, type WrittenTable } from '../../commit-listeners.ts'
 import { sizeOfAll } from '../../emit/parameters.ts'
+import { KEPT_STATES, type ViewsByLog, viewsByLog } from '../../kept-state-sql.ts'
 import {
   type LiveReadRequest,
   type LiveReply,
@@ -68,6 +69,9 @@ export class SqliteLiveSource implements LiveSource {
   /** The last number of each log at some times. */
   #notes: { readonly at: number; readonly last: ReadonlyMap<string, number> }[] = []
 
+  /** The keys of the materialized views of each table, by the name of its log. */
+  #views: ViewsByLog = new Map()
+
   logged: readonly number[] = []
 
   constructor(options: SqliteLiveOptions) {
@@ -82,6 +86,7 @@ export class SqliteLiveSource implements LiveSource {
 
   /** The system tables show the catalogue. */
   catalogueLoaded(rows: readonly CatalogueRow[]): void {
+    this.#views = viewsByLog(rows)
     if (this.#own.addCatalogue(rows)) this.#listeners.wake()
   }
 
@@ -171,10 +176,24 @@ export class SqliteLiveSource implements LiveSource {
     const old = due === -1 ? undefined : this.#notes[0]?.last
     const logged: number[] = []
     for (const [log, seq] of last) {
-      const first = await this.#deleteBefore(log, Math.max(old?.get(log) ?? 0, seq - changes))
+      const seen = Math.min(old?.get(log) ?? 0, this.#keptTo(log))
+      const first = await this.#deleteBefore(log, Math.max(seen, seq - changes))
       logged.push(Math.max(0, seq - first))
     }
     this.logged = logged
+  }
+
+  /** The change up to which all materialized views of the table have read its log. */
+  #keptTo(log: string): number {
+    const views = this.#views.get(log)
+    if (views === undefined) return Number.POSITIVE_INFINITY
+    const positions = this.#options.reading
+      .prepare<[string], string | null>(
+        `SELECT position FROM main.${KEPT_STATES} WHERE key IN (SELECT value FROM json_each(?))`,
+      )
+      .pluck(true)
+      .all(JSON.stringify(views))
+    return Math.min(...positions.map((position) => Number.parseInt(position ?? '0', 10)))
   }
 
   #lastOfAll(): Map<string, number> {

@@ -11,6 +11,7 @@ import { tempFilesError } from '../../runtime-error.ts'
 import { runSegmentJob, type SegmentJob } from '../columns/segment-jobs.ts'
 import { openForWriting } from '../connection.ts'
 import { describeFailure } from '../failure.ts'
+import { encodeKeptChunk, type KeptJob, readKept } from '../read/kept-read.ts'
 import { type LiveJob, type LiveOutcome, readLive } from '../read/live-read.ts'
 import { StatementCache } from '../statement-cache.ts'
 import { detachSpool, runBulk } from '../write/bulk-job.ts'
@@ -40,8 +41,8 @@ else await readJobs(path)
 async function readJobs(database: string): Promise<void> {
   const connections = new ReadConnections(database)
   // Not before the process has started: on a busy machine the start alone would take seconds. Writes keep the usual priority,
-  // because other writes wait for them.
-  lowerPriority(process.pid, task === 'background-read' ? BACKGROUND_PRIORITY : READ_PRIORITY)
+  // because other writes wait for them, and so do the groups of materialized views that a commit has touched.
+  if (task !== 'kept-read') lowerPriority(process.pid, task === 'background-read' ? BACKGROUND_PRIORITY : READ_PRIORITY)
   writeFrameSync(OUTPUT, FRAME.ready, NOTHING)
   for (let isFirst = true; ; isFirst = false) {
     const frame = readFrameSync(INPUT)
@@ -61,7 +62,13 @@ async function readJobs(database: string): Promise<void> {
 
 function read(connections: ReadConnections, job: ReaderJob) {
   if (!('kind' in job)) return readLong(connections, job, sendChunk)
-  return job.kind === 'live' ? live(connections, job) : segment(connections, job)
+  if (job.kind === 'live') return live(connections, job)
+  return job.kind === 'kept' ? kept(connections, job) : segment(connections, job)
+}
+
+async function kept(connections: ReadConnections, job: KeptJob) {
+  const { connection, statements } = await connections.forRows()
+  return readKept(connection, statements, job, (rows) => writeFrameSync(OUTPUT, FRAME.chunk, encodeKeptChunk(rows)))
 }
 
 async function segment(connections: ReadConnections, job: SegmentJob) {

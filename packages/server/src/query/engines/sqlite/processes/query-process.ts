@@ -16,6 +16,7 @@ import { memoryError } from '../../runtime-error.ts'
 import type { OwnTime } from '../../slots/expectations.ts'
 import type { SegmentJob, SegmentOutcome } from '../columns/segment-jobs.ts'
 import { type Failure, reviveFailure } from '../failure.ts'
+import type { KeptJob, KeptJobOutcome } from '../read/kept-read.ts'
 import type { LiveJob, LiveOutcome } from '../read/live-read.ts'
 import type { BulkJob } from '../write/bulk-job.ts'
 import type { ChangeJob, WriteJob } from '../write/write-job.ts'
@@ -25,13 +26,15 @@ import { UseWatch } from './use-watch.ts'
 /** Plain data, which can cross to another process. */
 export type ReadJob = Omit<ReadStatement, 'cost'> & Omit<ReadRun, 'owner'>
 
-export type ReaderJob = ReadJob | LiveJob | SegmentJob
+export type ReaderJob = ReadJob | LiveJob | SegmentJob | KeptJob
 
 export type JobOutcome<Job extends ReaderJob> = Job extends SegmentJob
   ? SegmentOutcome
   : Job extends LiveJob
     ? LiveOutcome
-    : ReadOutcome
+    : Job extends KeptJob
+      ? KeptJobOutcome
+      : ReadOutcome
 
 /** A write with the id of its record (write/commit-records.ts). */
 export interface LongWrite {
@@ -40,7 +43,7 @@ export interface LongWrite {
 }
 
 /** A background read yields the processors to other reads. */
-export type QueryTask = 'read' | 'background-read' | 'write'
+export type QueryTask = 'read' | 'background-read' | 'kept-read' | 'write'
 
 const PROGRAM = new URL('./query-process-main.ts', import.meta.url)
 

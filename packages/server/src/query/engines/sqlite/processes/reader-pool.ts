@@ -86,7 +86,7 @@ export class ReaderPool {
     try {
       // Aborted after the slot was granted and before this code resumed: no event will follow.
       signal.throwIfAborted()
-      reader = this.#readerFor(slot.isFirst ? 'read' : 'background-read')
+      reader = this.#readerFor(findTask(job, slot))
       signal.addEventListener('abort', stop, { once: true })
       isReusable = false
       timer = this.#letOthersFirst(owner, reader)
@@ -146,7 +146,7 @@ export class ReaderPool {
 
   /** Lowers the priority of a long query while others wait. Also starts a reader for the next owner, because this one is no longer available. */
   #letOthersFirst(owner: string, reader: ReaderProcess): NodeJS.Timeout | undefined {
-    if (reader.task === 'background-read') return undefined
+    if (reader.task !== 'read') return undefined
     const timer = setInterval(() => {
       if (!this.#slots.isUsedByOthers(owner)) return
       clearInterval(timer)
@@ -203,6 +203,11 @@ export class ReaderPool {
     timer.unref()
     this.#idleTimers.set(reader, timer)
   }
+}
+
+function findTask(job: ReaderJob, { isFirst }: Slot): ReadTask {
+  if ('kind' in job && job.kind === 'kept' && job.read === 'touched') return 'kept-read'
+  return isFirst ? 'read' : 'background-read'
 }
 
 function removeFrom<Item>(items: Item[], item: Item): void {

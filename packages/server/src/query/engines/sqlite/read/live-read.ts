@@ -64,7 +64,7 @@ export function readLive(
 
 const CHUNK_LENGTH = 64 * 1024
 
-function inTransaction<Result>(database: Database, read: () => Result): Result {
+export function inTransaction<Result>(database: Database, read: () => Result): Result {
   database.exec('BEGIN')
   try {
     return read()

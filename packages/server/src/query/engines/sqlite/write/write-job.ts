@@ -1,10 +1,12 @@
 /** One write, or the changes of a catalogue, on a connection in a transaction of the caller: in the server, or in the process for long writes. */
 import type { Database } from 'better-sqlite3'
+import { refuse } from '../../../errors.ts'
 import { ReturnedRows } from '../../bounded-rows.ts'
 import type { ChangeRequest, WriteOutcome, WriteReply, WriteRequest } from '../../engine.ts'
 import { verdictError } from '../../runtime-error.ts'
 import { applyChanges } from '../catalogue.ts'
 import { resetTrackedRows } from '../functions/functions.ts'
+import { requireTerm } from '../keeper-term.ts'
 import { type RawRow, rowDecoder } from '../representation.ts'
 import { allowClosed, endAllowing } from '../retention/retention-triggers.ts'
 import type { StatementCache } from '../statement-cache.ts'
@@ -23,16 +25,17 @@ export function runWrite(database: Database, statements: StatementCache, job: Wr
   const first = idempotencyKey === undefined ? undefined : findResponse(database, idempotencyKey)
   if (first !== undefined) return { outcome: first, isReplay: true }
   if (job.erases !== undefined) allowClosed(database, job.erases)
+  if (job.term !== undefined) requireTerm(database, job.term)
   const outcome = execute(database, statements, job)
   if (job.erases !== undefined) endAllowing(database, job.erases)
   if (idempotencyKey !== undefined) storeResponse(database, { idempotencyKey, outcome })
   return { outcome: job.omitsRows ? { ...outcome, rows: [] } : outcome, isReplay: false }
 }
 
-export function runChange(database: Database, { changes, response }: ChangeJob): WriteReply | undefined {
+export function runChange(database: Database, { changes, kept, response }: ChangeJob): WriteReply | undefined {
   const first = response === undefined ? undefined : findResponse(database, response.idempotencyKey)
   if (first !== undefined) return { outcome: first, isReplay: true }
-  applyChanges(database, changes)
+  applyChanges(database, changes, kept)
   return response === undefined ? undefined : storeResponse(database, response)
 }
 
@@ -51,7 +54,9 @@ function execute(database: Database, statements: StatementCache, job: WriteJob):
     const statement = statements.get(sql)
     for (const parameters of parameterSets) {
       if (!statement.reader) {
-        rowsAffected += statement.run(...parameters).changes
+        const { changes } = statement.run(...parameters)
+        if (step.mustChange && changes === 0) throw refuse('Data.Conflict', 'What is written has just changed')
+        rowsAffected += changes
         continue
       }
       if (job.tracksRows) resetTrackedRows(database)

@@ -1,0 +1,20 @@
+/** A statement of a write, and what it is checked against. */
+import type { Bindable } from './emit/parameters.ts'
+
+/** A CHECK constraint for messages. */
+export interface ConstraintText {
+  readonly name: string
+  readonly text: string
+}
+
+/** The statement runs once for each parameter set. */
+export interface WriteStep {
+  readonly sql: string
+  /** The statement returns nothing, but inserts one row for each set of parameters; these parameters are the returned rows. */
+  readonly returned?: readonly number[] | undefined
+  /** The write is refused (Data.Conflict) if the statement changes nothing. */
+  readonly mustChange?: true | undefined
+  /** The statement returns one more column, the verdict on the written row (emit/write.ts); undefined if it does not. */
+  readonly constraints?: readonly ConstraintText[] | undefined
+  readonly parameterSets: readonly (readonly Bindable[])[]
+}
