@@ -1,6 +1,7 @@
 /** Reads CSV (RFC 4180) by columns. An empty field is NULL, a quoted empty field is empty text. */
 import { delimiterName, guessDelimiter } from 'gatehouse-csv'
 import { badBody, type NamedColumn } from '../batches/row-error.ts'
+import { countBytes, findByte } from './find-byte.ts'
 import { type BulkReader, type ByteSource, MAX_COLUMNS } from './reader.ts'
 import { checkText, TextPieces, TextRows } from './text-rows.ts'
 import type { TextColumn } from './values.ts'
@@ -233,26 +234,22 @@ class CsvRecords {
         let form = 1
         let close = at + 1
         for (;;) {
-          const byte = bytes[close]
-          if (byte === undefined) {
+          close = this.#nextQuote(bytes, close)
+          if (close >= bytes.length) {
             if (isLast) throw badBody('A quoted field does not end', { line: this.line })
             return -1
           }
-          if (
-            byte === this.#escape &&
-            (bytes[close + 1] === this.#quote || (this.#escape !== this.#quote && bytes[close + 1] === this.#escape))
-          ) {
+          if (this.#isEscape(bytes, close)) {
             form = 2
             close += 2
-            continue
-          }
-          if (byte === this.#quote) break
-          if (byte === LF) newlines++
-          close++
+          } else if (bytes[close] === this.#quote) break
+          // An escape before another character is one itself.
+          else close++
         }
         // The next byte decides whether the quote is escaped.
         if (close + 1 === bytes.length && !isLast) return -1
         fields.add(at + 1, close, form)
+        newlines += countBytes(bytes, LF, at + 1, close)
         next = close + 1
       } else {
         next = at
@@ -279,5 +276,20 @@ class CsvRecords {
       fields.length = next + length - start
       return next + length
     }
+  }
+
+  /** The place of the next quote, or of what may escape one. */
+  #nextQuote(bytes: Buffer, start: number): number {
+    if (this.#escape === this.#quote) return findByte(bytes, this.#quote, start, bytes.length)
+    let at = start
+    while (at < bytes.length && bytes[at] !== this.#quote && bytes[at] !== this.#escape) at++
+    return at
+  }
+
+  /** Whether the byte makes the next one part of the value. */
+  #isEscape(bytes: Buffer, at: number): boolean {
+    if (bytes[at] !== this.#escape) return false
+    const next = bytes[at + 1]
+    return next === this.#quote || (this.#escape !== this.#quote && next === this.#escape)
   }
 }
