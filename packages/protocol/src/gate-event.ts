@@ -73,6 +73,8 @@ export type GateEvent =
   | { readonly kind: 'feeds-changed' }
   /** A channel of alerts was declared, changed or removed. */
   | { readonly kind: 'channels-changed' }
+  /** An alert was made, changed or removed, or is silenced; without a name, any number of them. */
+  | { readonly kind: 'alerts-changed'; readonly alert?: string }
   /** Another provider was declared, changed or removed. */
   | { readonly kind: 'providers-changed' }
   /** Agents were allowed, changed or removed. */

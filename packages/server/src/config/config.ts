@@ -1,5 +1,6 @@
 /** The table of settings, from which flags, environment variables, names in files and the docs are derived. */
 import { AGENT_SETTINGS } from './agent-settings.ts'
+import { ALERT_SETTINGS } from './alert-settings.ts'
 import { BACKUP_SETTINGS } from './backup-settings.ts'
 import { IDENTITY_SETTINGS } from './identity-settings.ts'
 import { MAIL_SETTINGS } from './mail-settings.ts'
@@ -15,6 +16,7 @@ export const SETTINGS = {
   ...IDENTITY_SETTINGS,
   ...MAIL_SETTINGS,
   ...QUERY_SETTINGS,
+  ...ALERT_SETTINGS,
   ...STREAMING_SETTINGS,
   ...WIRE_SETTINGS,
   ...AGENT_SETTINGS,

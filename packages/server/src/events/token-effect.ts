@@ -66,6 +66,7 @@ function effectOnToken(event: GateEvent, principal: Principal): EventEffect {
     case 'clients-changed':
     case 'catalogue-changed':
     case 'attributes-changed':
+    case 'alerts-changed':
     case 'channels-changed':
     case 'controllers-changed':
     case 'feeds-changed':

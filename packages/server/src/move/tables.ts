@@ -64,6 +64,7 @@ const IDENTITY: Readonly<Record<keyof Schema, 'moved' | 'left out'>> = {
   trials: 'moved',
   licence_places: 'moved',
   channels: 'moved',
+  alerts: 'moved',
 }
 
 /** A column as the database describes it. */

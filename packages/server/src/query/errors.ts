@@ -250,6 +250,37 @@ export const QUERY_ERRORS = {
     'The owner has too many saved documents',
     'Delete some that are no longer needed.',
   ),
+  'Alert.NotFound': entry(
+    404,
+    '42704',
+    'There is no such alert',
+    '`GET /alerts` lists your alerts. One that was written with rights that your token lacks is not shown.',
+  ),
+  'Alert.Invalid': entry(
+    422,
+    '22023',
+    'The alert is invalid',
+    'Correct the faults listed in `Faults`; see [alerts](alerts.md).',
+  ),
+  'Alert.NotAllowed': entry(
+    403,
+    '42501',
+    'The statement cannot run without its owner',
+    'Leave out tables that demand a recent sign-in or two factors.',
+  ),
+  'Alert.TooMany': entry(409, '54000', 'There are too many alerts', 'Delete some that are no longer needed.'),
+  'Alert.Changed': entry(
+    412,
+    '40001',
+    'The alert was changed in the meantime',
+    'Read it again and repeat the change with the new `ETag`.',
+  ),
+  'Alert.MatchRequired': entry(
+    428,
+    '22023',
+    'If-Match is required',
+    'Send `If-Match` with the `ETag` that you have read, or `*`.',
+  ),
   'Limit.Time': entry(
     408,
     '57014',

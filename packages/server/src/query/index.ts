@@ -14,15 +14,30 @@ export { findColumn } from './catalogue/find-column.ts'
 export type { TableLicences } from './catalogue/licences.ts'
 export { type CatalogueSnapshot, pageOfTables, requireTable, viewFor } from './catalogue/snapshot.ts'
 export type { AgentCallRows } from './engines/agent-calls.ts'
+export type {
+  AlertDelivery,
+  AlertEvent,
+  AlertRows,
+  AlertRun,
+  AlertSilence,
+  AlertState,
+  AlertWrite,
+  DeliveryAttempt,
+  ListedDelivery,
+} from './engines/alert-rows.ts'
+export { type KeeperTerm, TermLost } from './engines/keeper-lease.ts'
 export type { WatchRow, WatchRows } from './engines/watch-rows.ts'
 export { QUERY_ERRORS, refuse } from './errors.ts'
 export { readCursor, writeCursor } from './http/cursor.ts'
-export { asKnown, problemOfQuery } from './http/problem.ts'
-export { requirePlatformAccess } from './http/request.ts'
+export { nextPage, readListParameters, readPageSize } from './http/page-parameters.ts'
+export { asKnown, problemOfQuery, replyToError } from './http/problem.ts'
+export { readWholeJson, requirePlatformAccess } from './http/request.ts'
 export { parameterInput } from './http/statement.ts'
 export { isList, isObject, readJson } from './json.ts'
+export type { Keeper, Kept, Stop } from './keeper/keeper.ts'
 export {
   DEFAULT_RATE,
+  type LiveDescription,
   type LiveMessage,
   type LiveQueries,
   type LiveRequest,

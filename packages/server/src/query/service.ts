@@ -14,6 +14,7 @@ import { licenceRefusal, NO_LICENCES, type TableLicences } from './catalogue/lic
 import type { CatalogueSnapshot, TablePage } from './catalogue/snapshot.ts'
 import { withViews } from './catalogue/view-licences.ts'
 import type { AgentCallRows } from './engines/agent-calls.ts'
+import type { AlertRows } from './engines/alert-rows.ts'
 import type { ColumnTables } from './engines/column-tables.ts'
 import type { Engine } from './engines/engine.ts'
 import type { ColumnOptions, EngineOptions } from './engines/engine-options.ts'
@@ -296,6 +297,11 @@ export class QueryService {
   async estimateRows(name: string): Promise<number | undefined> {
     const table = this.#catalogue.snapshot.table(name)
     return table === undefined || table.isSystem ? undefined : this.#engine.sizes.estimate(table)
+  }
+
+  /** The states, events and deliveries of alerts. */
+  get alerts(): AlertRows {
+    return this.#engine.alerts
   }
 
   /** How much agents have called. */

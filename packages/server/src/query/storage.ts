@@ -9,6 +9,7 @@ import type { PostgresPlace } from '../store/database/servers/one-connection.ts'
 import { readDefinition, type TableDefinition } from './catalogue/definition.ts'
 import { findKeyLimit } from './catalogue/key-limit.ts'
 import { AGENT_CALLS } from './engines/agent-calls.ts'
+import { ALERT_TABLES, type AlertTable } from './engines/alert-tables.ts'
 import { createIndex, createTable, ENTRIES, type TableDialect } from './engines/catalogue-sql.ts'
 import { DOCUMENT_READERS, DOCUMENTS } from './engines/document-rows.ts'
 import { KEEPER } from './engines/keeper-lease.ts'
@@ -119,6 +120,7 @@ export const OWN_TABLES: ReadonlyMap<string, OwnTable> = new Map<string, OwnTabl
       },
     },
   ],
+  ...ALERT_TABLES.map(ownAlertTable),
   [
     KEPT_STATES,
     {
@@ -143,6 +145,11 @@ export const OWN_TABLES: ReadonlyMap<string, OwnTable> = new Map<string, OwnTabl
     },
   ],
 ])
+
+function ownAlertTable({ name, columns, key }: AlertTable): readonly [string, OwnTable] {
+  const types = Object.entries(columns).map(([column, type]) => [column, type === 'text' ? TEXT : INTEGER] as const)
+  return [name, { key, columns: Object.fromEntries(types) }]
+}
 
 function texts(...names: readonly string[]): Record<string, IqlType> {
   return Object.fromEntries(names.map((name) => [name, TEXT]))

@@ -90,6 +90,8 @@ export interface RouteParts {
   /** Undefined where the console is switched off. */
   readonly console: Pick<ConsoleOptions, 'issuer' | 'services' | 'demo' | 'mail' | 'wire'> | undefined
   readonly query: readonly RouteGroup[] | undefined
+  /** Undefined where no query service runs. */
+  readonly alerts: LazyRouteGroups | undefined
   /** Undefined where no agents are served. */
   readonly mcp: McpParts | undefined
   readonly streaming: RouteGroup | undefined
@@ -111,6 +113,7 @@ export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRoute
     ...(parts.runsIdentity && parts.scim ? [scimRoutes(parts)] : []),
     ...(parts.runsIdentity ? licenceRoutes(parts, cors) : []),
     ...(query ?? []).map((group) => ({ ...group, cors })),
+    ...(parts.alerts === undefined ? [] : [withCors(parts.alerts, cors)]),
     ...(streaming === undefined ? [] : [{ ...streaming, cors }]),
     ...(parts.feeds === undefined ? [] : [{ ...parts.feeds.routes, cors }]),
     ...(parts.mcp === undefined ? [] : [mcpRoutes(parts.mcp, parts, cors)]),
@@ -123,6 +126,10 @@ export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRoute
     ...(parts.prices === undefined ? [] : [parts.prices]),
     { at: ['/'], limit: 'pages', routes: [startRoute(parts, readiness)] },
   ]
+}
+
+function withCors(lazy: LazyRouteGroups, cors: CorsPolicy): LazyRouteGroups {
+  return { ...lazy, load: async () => (await lazy.load()).map((group) => ({ ...group, cors })) }
 }
 
 /** A route and not a lazy group: every path that matches nothing belongs to the same group. */
@@ -372,6 +379,7 @@ async function loadOpenApi(parts: RouteParts): Promise<readonly RouteGroup[]> {
   const described = describeAdmin()
   if (query !== undefined) described.push(...(await (await import('../query/index.ts')).describeRoutes()))
   if (streaming !== undefined) described.push(...(await (await import('../streaming/streaming.ts')).describeRoutes()))
+  if (parts.alerts !== undefined) described.push(...(await (await import('../alerts/alerts.ts')).describeRoutes()))
   if (feeds !== undefined) described.push(...(await (await import('../feeds/feeds.ts')).describeRoutes()))
   if (parts.runsIdentity)
     described.push(...(await (await import('../licences/licences.ts')).describeRoutes({ authzen: parts.authzen })))

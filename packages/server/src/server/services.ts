@@ -3,6 +3,7 @@ import type { Config } from '../config/config.ts'
 import type { Feeds } from '../feeds/feeds.ts'
 import { RateLimits } from '../http/limits/rate-limits.ts'
 import { SlidingWindow } from '../http/limits/sliding-window.ts'
+import type { LazyRouteGroups } from '../http/route.ts'
 import { type Identity, openIdentity, watchSessions } from '../identity/identity.ts'
 import { logAvailability } from '../lib/availability.ts'
 import { exceptOutages } from '../lib/unavailable.ts'
@@ -13,6 +14,7 @@ import { subjectNames } from '../store/accounts/subject-names.ts'
 import { readAuditAfter } from '../store/audit/read.ts'
 import { openStreaming, type Streaming } from '../streaming/streaming.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { openAlertRoutes } from './alerts.ts'
 import type { Base } from './base.ts'
 import type { LocalFaults } from './faults.ts'
 import { openFeedsOnStreams } from './feeds.ts'
@@ -29,6 +31,8 @@ export interface Services {
   /** Open on every node: all services authenticate with it. Its endpoints are served where the settings say so. */
   readonly identity: Identity
   readonly streaming: Streaming | undefined
+  /** Where the query service runs. */
+  readonly alerts: LazyRouteGroups | undefined
   /** Where streaming runs. */
   readonly feeds: Feeds | undefined
   /** Where mail is set up. */
@@ -78,11 +82,12 @@ export async function openServices(
     ? await openStreamingService(base, { query, identity, metrics, rateLimits, stepUp, coverage })
     : undefined
   if (streaming !== undefined) coverage.onChanged(() => streaming.gateway.licencesChanged())
+  const alerts = query && openAlertRoutes(base, { query, identity, metrics }, cleanup)
   const feeds =
     streaming && openFeedsOnStreams(base, { identity, metrics, gateway: streaming.gateway, stepUp, coverage })
   cleanup.add(() => feeds?.close())
   cleanup.add(() => streaming?.close())
-  return { query, identity, streaming, feeds, mail, coverage, metrics, renderMetrics, window, rateLimits }
+  return { query, identity, streaming, alerts, feeds, mail, coverage, metrics, renderMetrics, window, rateLimits }
 }
 
 export function runs({ services }: Config, service: Config['services'][number]): boolean {

@@ -169,7 +169,7 @@ function answerRequests(
   { state, readiness, wire, settings }: Answering,
 ): Front {
   const { config, issuer, resources, bus, cluster, builtInClients, tracing, logger } = base
-  const { query, identity, streaming, feeds, mail, coverage, metrics, renderMetrics, rateLimits } = services
+  const { query, identity, streaming, alerts, feeds, mail, coverage, metrics, renderMetrics, rateLimits } = services
   const { authenticate, checkProof } = identity
   const activity = createClusterActivity(cluster)
   const basePath = new URL(issuer).pathname.replace(/\/$/, '')
@@ -211,6 +211,7 @@ function answerRequests(
         authenticate,
         cancelElsewhere: (id, owner) => activity.cancel(id, owner),
       }),
+      alerts,
       mcp: mcpParts(base, query),
       streaming: streaming?.routes,
       attributesChanged: async () => {

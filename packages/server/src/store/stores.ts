@@ -5,6 +5,7 @@ import { createRoles } from './accounts/roles.ts'
 import { createSetUpLinks } from './accounts/set-up-links.ts'
 import { createThrottles } from './accounts/throttles.ts'
 import { createUsers } from './accounts/users.ts'
+import { createAlerts } from './alerts/alerts.ts'
 import { createChannels } from './alerts/channels.ts'
 import { createApis } from './apis/apis.ts'
 import { createAttributes } from './attributes/attributes.ts'
@@ -66,6 +67,7 @@ export function createStores(
     providers: createProviders(db, clock),
     licences: createLicences(db, clock),
     channels: createChannels(db, clock),
+    alerts: createAlerts(db, clock),
     identities: createIdentities(db, clock),
     providerSignIns: createProviderSignIns(db, clock),
     apis: createApis(db, clock),

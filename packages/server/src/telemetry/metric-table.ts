@@ -174,6 +174,17 @@ export const METRICS = {
   ),
   gatehouse_view_groups_total: counter('Groups of materialized views evaluated after changes.', 'view'),
   gatehouse_view_seconds: counter('Time spent on evaluating and writing materialized views.', 'view'),
+  gatehouse_alerts: gauge(
+    'Alerts, by state: "ok", "pending", "firing", "paused", "suspended" or "error"; on the node that is the keeper.',
+    'state',
+  ),
+  gatehouse_alert_deliveries_total: counter(
+    'Attempts to deliver, by the kind of the channel and the outcome: "sent", "failed" or "dropped".',
+    'kind',
+    'outcome',
+  ),
+  gatehouse_alert_queue: gauge('Deliveries of alerts that wait, on the node that is the keeper.'),
+  gatehouse_alert_queue_age_seconds: gauge('Since when the oldest of them waits.'),
   gatehouse_live_statements: gauge('Live statements, by method: "keys", "rerun" or "clock".', 'method'),
   gatehouse_live_families: gauge('Groups of live statements that share one read of the changed rows.'),
   gatehouse_live_rows: gauge('Rows of live results in memory, including results kept for clients that come back.'),

@@ -16,6 +16,7 @@ import { findKeyLimit } from '../catalogue/key-limit.ts'
 import { refuseAgainstRetention } from '../catalogue/retention.ts'
 import { refuse } from '../errors.ts'
 import { AGENT_CALLS } from './agent-calls.ts'
+import { createAlertTables } from './alert-tables.ts'
 import { DOCUMENT_READERS, DOCUMENTS } from './document-rows.ts'
 import type { Dialect, Sql } from './emit/dialect.ts'
 import type { Bind, Bindable, SqlStatement } from './emit/parameters.ts'
@@ -97,6 +98,7 @@ export function createSystemTables(dialect: CatalogueDialect): Sql[] {
       id ${integer} PRIMARY KEY, node ${text} NOT NULL, name ${text} NOT NULL, epoch ${integer} NOT NULL, until ${integer} NOT NULL
     )`,
     ...createRetentionTables(dialect),
+    ...createAlertTables(dialect),
   ]
 }
 

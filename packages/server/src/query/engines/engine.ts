@@ -8,6 +8,7 @@ import type { ColumnPlan } from '../columns/plan.ts'
 import type { CostClass } from '../model/cost-class.ts'
 import type { Cell, Encoding, ReadOutcome } from '../model/result.ts'
 import type { AgentCallRows } from './agent-calls.ts'
+import type { AlertRows } from './alert-rows.ts'
 import type { AuditCopy } from './audit-copy.ts'
 import type { ColumnTables } from './column-tables.ts'
 import type { WrittenTable } from './commit-listeners.ts'
@@ -59,6 +60,7 @@ export interface Engine {
   readonly watches: WatchRows
   readonly sizes: TableSizes
   readonly agentCalls: AgentCallRows
+  readonly alerts: AlertRows
   /** Who is the keeper. */
   readonly lease: KeeperLease
   readonly live: LiveSource

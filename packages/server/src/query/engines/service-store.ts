@@ -7,6 +7,8 @@ export interface ServiceStore {
   readonly bind: Bind
   /** The time by the clock of the database, in milliseconds. */
   readonly now: Sql
+  /** The rows of a JSON array of arrays, which the placeholder stands for, with names for their elements: an item of FROM. */
+  readonly rows: (placeholder: string, columns: readonly (readonly [name: string, type: 'text' | 'integer'])[]) => Sql
   read<Row extends object>(build: BuildSql): Promise<readonly Row[]>
   /**
    * Runs the statements in one transaction, those after the first only if that one changes something; no other node changes the

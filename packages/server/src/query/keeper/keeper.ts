@@ -24,6 +24,8 @@ export interface KeeperOptions {
 }
 
 const RENEW_MS = 1_000
+/** Less than the time after which another node may take over. */
+const SURE_MS = 4_500
 
 export class Keeper {
   readonly #options: KeeperOptions
@@ -32,6 +34,8 @@ export class Keeper {
   readonly #started = new Map<Kept, Stop>()
   #term: KeeperTerm | undefined
   #loop: Promise<void> | undefined
+  /** When the last renewal began that has succeeded. */
+  #renewedAt = Number.NEGATIVE_INFINITY
   #isClosed = false
   #wake: () => void = () => {}
 
@@ -48,6 +52,11 @@ export class Keeper {
       this.#kept.delete(kept)
       this.#wake()
     }
+  }
+
+  /** Whether no other node can be the keeper yet, also if this one has slept. */
+  get isSure(): boolean {
+    return this.#term !== undefined && performance.now() - this.#renewedAt < SURE_MS
   }
 
   get isHolding(): boolean {
@@ -84,12 +93,14 @@ export class Keeper {
 
   async #turn(): Promise<void> {
     const { lease } = this.#options
+    const began = performance.now()
     if (this.#term === undefined) this.#term = await lease.take(this.#candidate)
     else if (!(await lease.renew(this.#term))) {
       this.#term = undefined
       await this.#stop([...this.#started.keys()])
       return
     }
+    this.#renewedAt = began
     await this.#stop([...this.#started.keys()].filter((kept) => !this.#kept.has(kept)))
     if (this.#term !== undefined) await this.#start(this.#term)
   }

@@ -1,6 +1,6 @@
 /** The contract between live queries and their transports: requests, messages and subscriptions. */
 
-import type { ParameterInput } from 'gatehouse-iql'
+import type { ParameterInput, ResultColumn } from 'gatehouse-iql'
 import type { Principal, RunningSubscription, SubscriberSink } from 'gatehouse-protocol'
 import type { LiveMethod } from '../plan/live-method.ts'
 import type { LiveEncoding } from '../results/live-rows.ts'
@@ -24,6 +24,8 @@ export interface LiveRequest {
   /** Unique among the live statements of the caller. */
   readonly requestId: string
   readonly address: string
+  /** What it is for, in lists. */
+  readonly kind?: 'live' | 'alert'
   /** Aborted when the caller leaves before `subscribe` has resolved, to stop its reads. */
   readonly signal?: AbortSignal | undefined
 }
@@ -58,7 +60,20 @@ export interface LiveListing {
   readonly startedAt: number
 }
 
+/** What a statement would be as a live one. */
+export interface LiveDescription {
+  readonly columns: readonly ResultColumn[]
+  /** Of the key of each row; null if rows have none. */
+  readonly keyNames: readonly string[] | null
+  /** Whether a table demands something of the sign-in of the caller. */
+  readonly needsSignIn: boolean
+  /** Another one if the statement reads other rows: with other rights, attributes or values. */
+  readonly fingerprint: string
+}
+
 export interface LiveQueries {
+  /** Rejects with a Refusal if the statement cannot be live. */
+  describe(request: Pick<LiveRequest, 'principal' | 'statement' | 'parameters' | 'encoding'>): Promise<LiveDescription>
   /**
    * Rejects with a Refusal if the statement cannot be live or a limit is reached. Resolves when the first message is ready;
    * messages are sent only in a later turn of the event loop, so that the transport can confirm first. If the

@@ -25,6 +25,7 @@ import { shownStatement } from '../run/running.ts'
 import { asUnavailable } from '../unavailable.ts'
 import { AttributeWatch } from './attribute-watch.ts'
 import {
+  type LiveDescription,
   type LiveListing,
   type LiveMessage,
   type LiveQueries,
@@ -119,6 +120,16 @@ export class LiveService implements LiveQueries {
     this.#stopWatching = catalogue.onChange(() => {
       this.#replanAll().catch(onError)
     })
+  }
+
+  async describe(request: Parameters<LiveQueries['describe']>[0]): Promise<LiveDescription> {
+    const { principal, statement } = request
+    const { planner, catalogue, attributes } = this.#options
+    await planner.planAhead(callOwner(principal), principal, catalogue.snapshot, statement)
+    const values = await attributes.currentValues(principal)
+    const { plan, stepUp, fingerprint } = planTarget(request, principal, catalogue.snapshot, this.#options, values)
+    const { statement: planned, keyNames } = plan
+    return { columns: planned.columns, keyNames, needsSignIn: stepUp !== undefined, fingerprint }
   }
 
   async subscribe(request: LiveRequest, sink: SubscriberSink<LiveMessage>): Promise<RunningSubscription> {

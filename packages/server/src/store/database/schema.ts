@@ -92,6 +92,17 @@ export interface Schema extends MailTables, ScimTables, LicenceTables {
     name: string
     created_at: number
   }
+  /** Definitions of alerts (alerts/alerts.ts). */
+  alerts: {
+    id: string
+    owner: string
+    name: string
+    version: number
+    definition: string
+    rights: string
+    created_at: number
+    updated_at: number
+  }
   /** Definitions of channels (alerts/channels.ts). */
   channels: {
     name: string

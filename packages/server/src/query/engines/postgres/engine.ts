@@ -3,6 +3,7 @@
 import { BatchEncoder, type SpoolEncoder } from '../../batches/spool-file.ts'
 import type { CatalogueRow } from '../../catalogue/definition.ts'
 import { AgentCallRows } from '../agent-calls.ts'
+import { AlertRows } from '../alert-rows.ts'
 import { AuditCopy } from '../audit-copy.ts'
 import { DocumentRows } from '../document-rows.ts'
 import type { EmittedSql, Placeholders } from '../emit/parameters.ts'
@@ -55,6 +56,7 @@ class PostgresEngine implements Engine {
   readonly watches: WatchRows
   readonly sizes: TableSizes
   readonly agentCalls: AgentCallRows
+  readonly alerts: AlertRows
   readonly responses: IdempotencyCleanup
   readonly lease: KeeperLease
   readonly live: PostgresLiveSource
@@ -76,6 +78,7 @@ class PostgresEngine implements Engine {
     this.watches = new WatchRows(store)
     this.sizes = new TableSizes(store, tableSize)
     this.agentCalls = new AgentCallRows(store)
+    this.alerts = new AlertRows(store)
     this.lease = new KeeperLease(store)
     this.live = new PostgresLiveSource({ signal: this.#signal, owner, acquire, limits: log, history: servers.history })
     this.kept = new PostgresKeptViews(store, {

@@ -14,6 +14,12 @@ export function serviceStore(owner: Pool): ServiceStore {
     bind: toPostgres,
     // Not the time at which the transaction began: it may have waited.
     now: '(extract(epoch from clock_timestamp()) * 1000)::bigint',
+    rows(placeholder, columns) {
+      const list = columns.map(
+        ([name, type], index) => `(value ->> ${index})::${type === 'text' ? 'text' : 'bigint'} AS ${name}`,
+      )
+      return `(SELECT ${list.join(', ')} FROM json_array_elements(${placeholder}::json))`
+    },
     async read(build) {
       const { sql, parameters } = statement(build)
       return (await owner.query(sql, [...parameters])).rows

@@ -6,6 +6,7 @@ import type { SpoolEncoder } from '../../batches/spool-file.ts'
 import type { CatalogueRow } from '../../catalogue/definition.ts'
 import { withHorizon } from '../../catalogue/retention.ts'
 import { AgentCallRows } from '../agent-calls.ts'
+import { AlertRows } from '../alert-rows.ts'
 import { AuditCopy } from '../audit-copy.ts'
 import { DocumentRows } from '../document-rows.ts'
 import type { EmittedSql, Placeholders } from '../emit/parameters.ts'
@@ -58,6 +59,7 @@ class SqliteEngine implements Engine {
   readonly watches: WatchRows
   readonly sizes: TableSizes
   readonly agentCalls: AgentCallRows
+  readonly alerts: AlertRows
   readonly responses: IdempotencyCleanup
   readonly lease: KeeperLease
   readonly live: SqliteLiveSource
@@ -76,6 +78,7 @@ class SqliteEngine implements Engine {
     this.watches = new WatchRows(store)
     this.sizes = new TableSizes(store, tableSize)
     this.agentCalls = new AgentCallRows(store)
+    this.alerts = new AlertRows(store)
     this.lease = new KeeperLease(store, (name) => !isRunning(name))
     this.live = new SqliteLiveSource({ ...open, statements: open.readingStatements, limits: log, shared })
     this.retention = new RetentionRows(store, RETENTION_SQL, (tables) => this.live.committed(tables))

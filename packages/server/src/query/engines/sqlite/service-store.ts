@@ -17,6 +17,10 @@ export function serviceStore(open: OpenDatabase): ServiceStore {
     schema: 'main',
     bind: toSqlite,
     now: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
+    rows(placeholder, columns) {
+      const list = columns.map(([name], index) => `value ->> ${index} AS ${name}`)
+      return `(SELECT ${list.join(', ')} FROM json_each(${placeholder}))`
+    },
     read<Row>(build: BuildSql) {
       const { sql, parameters } = statement(build)
       return retryWhileLocked(() => reading.prepare<unknown[], Row>(sql).all(...parameters))

@@ -1,6 +1,7 @@
 /** The role that queries run as, which can use the query data and nothing else. */
 import type { PoolClient } from 'pg'
 import { AGENT_CALLS } from '../../agent-calls.ts'
+import { ALERT_TABLES } from '../../alert-tables.ts'
 import { DOCUMENT_READERS, DOCUMENTS } from '../../document-rows.ts'
 import { KEEPER } from '../../keeper-lease.ts'
 import { KEPT_STATES } from '../../kept-state-sql.ts'
@@ -17,6 +18,7 @@ const GRANTS = [
   `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${SCHEMA} TO ${ROLE}`,
   `REVOKE INSERT, UPDATE, DELETE ON ${SCHEMA}._gh_tables, ${POSTGRES_AUDIT_TABLE} FROM ${ROLE}`,
   `REVOKE ALL ON ${SCHEMA}.${DOCUMENTS}, ${SCHEMA}.${DOCUMENT_READERS}, ${SCHEMA}.${WATCHES}, ${SCHEMA}.${AGENT_CALLS}, ${SCHEMA}.${KEEPER}, ${SCHEMA}.${KEPT_STATES} FROM ${ROLE}`,
+  `REVOKE ALL ON ${ALERT_TABLES.map(({ name }) => `${SCHEMA}.${name}`).join(', ')} FROM ${ROLE}`,
   `GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${SCHEMA} TO ${ROLE}`,
   `ALTER DEFAULT PRIVILEGES IN SCHEMA ${SCHEMA} GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO ${ROLE}`,
 ]

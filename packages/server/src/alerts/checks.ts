@@ -1,0 +1,86 @@
+/** What an alert must fit: its result, the conditions over it, and the channels that its owner may use. */
+import type { ResultColumn } from 'gatehouse-iql'
+import { type Principal, Refusal } from 'gatehouse-protocol'
+import { type LiveQueries, refuse } from '../query/index.ts'
+import type { Fault } from '../schema/check-schema.ts'
+import type { AlertDefinition } from '../store/alerts/alert.ts'
+import type { Channel } from '../store/alerts/channels.ts'
+import { bindCondition } from './condition/bind.ts'
+import { readInputs } from './keep/alert-program.ts'
+import { unknownPlaces } from './template.ts'
+
+export interface CheckEnv {
+  readonly live: Pick<LiveQueries, 'describe'>
+  readonly channels: { list(): Promise<readonly Channel[]> }
+}
+
+const ENCODING = { rows: 'objects', integers: 'numbers' } as const
+const MOST_FAULTS = 100
+
+/** Throws the problem of the statement, or one about all other faults. */
+export async function checkAgainstRest(
+  definition: AlertDefinition,
+  principal: Principal,
+  env: CheckEnv,
+): Promise<void> {
+  const { statement } = definition
+  const parameters = readInputs(definition)
+  const { columns, keyNames, needsSignIn } = await env.live.describe({
+    ...{ principal, statement, parameters },
+    encoding: ENCODING,
+  })
+  if (needsSignIn)
+    throw refuse(
+      'Alert.NotAllowed',
+      'A table of the statement demands something of the sign-in of its reader, and nobody signs in for an alert',
+    )
+  const channels = new Map((await env.channels.list()).map((channel) => [channel.name, channel]))
+  refuseFaults([
+    ...(keyNames === null
+      ? [{ path: 'statement', text: 'its rows have no key, so that none can be told from another' }]
+      : []),
+    ...conditionFaults(definition, columns),
+    ...templateFaults(definition, columns),
+    ...definition.channels.flatMap((name, index) => {
+      const text = channelFault(name, channels.get(name), principal)
+      return text === undefined ? [] : [{ path: `channels[${index}]`, text }]
+    }),
+  ])
+}
+
+export function refuseFaults(faults: readonly Fault[]): void {
+  const [first] = faults
+  if (first === undefined) return
+  const detail = `${first.path === '' ? '' : `${first.path}: `}${first.text}`
+  throw refuse('Alert.Invalid', detail, { members: { Faults: faults.slice(0, MOST_FAULTS) } })
+}
+
+function conditionFaults(definition: AlertDefinition, columns: readonly ResultColumn[]): Fault[] {
+  const inputs = readInputs(definition)
+  return (['when', 'until'] as const).flatMap((path) => {
+    const text = definition[path]
+    if (text === '') return []
+    try {
+      bindCondition(text, columns, inputs)
+      return []
+    } catch (error) {
+      if (error instanceof Refusal) return [{ path, text: error.message }]
+      throw error
+    }
+  })
+}
+
+function templateFaults(definition: AlertDefinition, columns: readonly ResultColumn[]): Fault[] {
+  const names = columns.map(({ name }) => name)
+  return (['title', 'text'] as const).flatMap((path) =>
+    unknownPlaces(definition[path], names).map((name) => ({
+      path,
+      text: `the result has no column ${JSON.stringify(name)}`,
+    })),
+  )
+}
+
+function channelFault(name: string, channel: Channel | undefined, { scopes }: Principal): string | undefined {
+  if (channel === undefined) return `there is no channel ${JSON.stringify(name)}`
+  return scopes.has(channel.use) ? undefined : `the channel needs the scope ${channel.use}`
+}

@@ -1,0 +1,260 @@
+/**
+ * What waits to be delivered. A lane is an alert and a channel: its deliveries leave in order, one at a time. A host is called by a few
+ * lanes at once, and the owners of lanes take turns, so that no receiver and no owner holds up others.
+ */
+
+import type { AlertDelivery, DeliveryAttempt, ListedDelivery } from '../../query/index.ts'
+import type { Alert } from '../../store/alerts/alert.ts'
+import { newId } from '../../store/keys/opaque.ts'
+import type { Notice } from '../notice.ts'
+import { HostTurns } from './host-turns.ts'
+import { joinNotices } from './join.ts'
+import { nextDelay } from './schedule.ts'
+
+/** What one attempt came to. */
+export type AttemptResult =
+  | { readonly outcome: 'sent'; readonly status?: number | undefined }
+  | {
+      readonly outcome: 'failed'
+      readonly error: string
+      readonly status?: number | undefined
+      readonly retryAfterMs?: number | undefined
+    }
+  /** It is not to be told any more. */
+  | { readonly outcome: 'dropped'; readonly error: string }
+  /** The channel is disabled: it waits, and is not tried. */
+  | { readonly outcome: 'held' }
+
+export interface LanesEnv {
+  /** Where a channel delivers to, which bounds how many are under way there. */
+  readonly hostOf: (channel: string) => string
+  readonly attempt: (delivery: ListedDelivery) => Promise<AttemptResult>
+  readonly commit: (attempts: readonly DeliveryAttempt[]) => Promise<void>
+  readonly clock: () => number
+  readonly onError: (error: unknown) => void
+}
+
+export interface NewDeliveries {
+  readonly deliveries: readonly AlertDelivery[]
+  readonly owner: string
+  /** The number of the last delivery of each channel. */
+  readonly sequences: Readonly<Record<string, number>>
+}
+
+/** Further ones are joined to the last. */
+const MOST_WAITING = 100
+const LONGEST_TIMER_MS = 3_600_000
+
+interface Lane {
+  readonly name: string
+  readonly alert: string
+  readonly channel: string
+  readonly owner: string
+  readonly waiting: ListedDelivery[]
+  /** The last one with its notice, while so many wait that another one is joined to it. */
+  last: AlertDelivery | undefined
+  isUnderWay: boolean
+  isHeld: boolean
+  timer: NodeJS.Timeout | undefined
+}
+
+export class Lanes {
+  readonly #env: LanesEnv
+  readonly #lanes = new Map<string, Lane>()
+  readonly #turns: HostTurns<Lane>
+  readonly #dropped = new Set<string>()
+  #isClosed = false
+
+  constructor(env: LanesEnv) {
+    this.#env = env
+    this.#turns = new HostTurns((lane) => this.#run(lane))
+  }
+
+  /** How many wait, and since when the oldest does. */
+  get waiting(): { readonly count: number; readonly since: number | undefined } {
+    let count = 0
+    let since: number | undefined
+    for (const { waiting } of this.#lanes.values()) {
+      count += waiting.length
+      const [first] = waiting
+      if (first !== undefined) since = Math.min(since ?? first.created, first.created)
+    }
+    return { count, since }
+  }
+
+  /** Those of an earlier term. What was under way is repeated at once: it is still due. */
+  load(deliveries: readonly ListedDelivery[], owners: ReadonlyMap<string, string>): void {
+    for (const delivery of deliveries) this.#lane(delivery, owners.get(delivery.alert) ?? '').waiting.push(delivery)
+    for (const lane of this.#lanes.values()) this.#schedule(lane)
+  }
+
+  /** Those of an alert that wait again, such as one that was to be retried by hand. */
+  reload(deliveries: readonly ListedDelivery[], owner: string): void {
+    for (const delivery of deliveries) {
+      const lane = this.#lane(delivery, owner)
+      if (lane.waiting.some(({ id }) => id === delivery.id)) continue
+      lane.waiting.push(delivery)
+      lane.waiting.sort((one, other) => one.sequence - other.sequence)
+      this.#schedule(lane)
+    }
+  }
+
+  /** Makes a delivery for each channel. They are added once they are committed. */
+  prepare(
+    { id: alert, owner, definition }: Alert,
+    notice: Notice,
+    before: Readonly<Record<string, number>>,
+  ): NewDeliveries {
+    const sequences = new Map(Object.entries(before))
+    const deliveries = definition.channels.map((channel): AlertDelivery => {
+      const lane = this.#lane({ alert, channel }, owner)
+      if (lane.last !== undefined && lane.waiting.length >= MOST_WAITING) {
+        const joined = joinNotices(lane.last, notice)
+        lane.last = joined
+        return joined
+      }
+      const sequence = (sequences.get(channel) ?? 0) + 1
+      sequences.set(channel, sequence)
+      const now = this.#env.clock()
+      lane.last = {
+        ...{ id: newId(), alert, channel, sequence, state: 'waiting', created: now, next_at: now, ended: null },
+        ...{ attempts: 0, status: null, error: null, joined: 0 },
+        notice: JSON.stringify({ ...notice, data: { ...notice.data, sequence } }),
+      }
+      return lane.last
+    })
+    return { deliveries, owner, sequences: Object.fromEntries(sequences) }
+  }
+
+  add({ deliveries, owner }: NewDeliveries): void {
+    for (const { notice: _, ...delivery } of deliveries) {
+      const lane = this.#lane(delivery, owner)
+      const at = lane.waiting.findIndex(({ id }) => id === delivery.id)
+      if (at >= 0) lane.waiting[at] = delivery
+      else lane.waiting.push(delivery)
+      this.#schedule(lane)
+    }
+  }
+
+  /** What waits for an alert is not told. */
+  drop(alert: string): void {
+    for (const lane of this.#lanes.values()) {
+      if (lane.alert !== alert || lane.waiting.length === 0) continue
+      const now = this.#env.clock()
+      const dropped = lane.waiting.splice(0)
+      lane.last = undefined
+      for (const { id } of dropped) this.#dropped.add(id)
+      this.#env
+        .commit(dropped.map((each) => ended(each, 'dropped', now, { error: 'The owner lost rights' })))
+        .catch(this.#env.onError)
+    }
+  }
+
+  /** Of an alert that is deleted. */
+  forget(alert: string): void {
+    for (const lane of [...this.#lanes.values()]) {
+      if (lane.alert !== alert) continue
+      for (const { id } of lane.waiting) this.#dropped.add(id)
+      lane.waiting.length = 0
+      clearTimeout(lane.timer)
+      this.#lanes.delete(lane.name)
+    }
+  }
+
+  /** The channels have changed: those that were held are tried again. */
+  channelsChanged(): void {
+    for (const lane of this.#lanes.values()) {
+      if (!lane.isHeld) continue
+      lane.isHeld = false
+      this.#schedule(lane)
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const { timer } of this.#lanes.values()) clearTimeout(timer)
+  }
+
+  #lane({ alert, channel }: Pick<AlertDelivery, 'alert' | 'channel'>, owner: string): Lane {
+    const name = `${alert} ${channel}`
+    const known = this.#lanes.get(name)
+    if (known !== undefined) return known
+    const lane: Lane = {
+      ...{ name, alert, channel, owner, waiting: [], last: undefined },
+      ...{ isUnderWay: false, isHeld: false, timer: undefined },
+    }
+    this.#lanes.set(name, lane)
+    return lane
+  }
+
+  #schedule(lane: Lane): void {
+    const [first] = lane.waiting
+    if (this.#isClosed || lane.isUnderWay || lane.isHeld) return
+    clearTimeout(lane.timer)
+    if (first === undefined) {
+      this.#lanes.delete(lane.name)
+      return
+    }
+    const wait = first.next_at - this.#env.clock()
+    if (wait > 0) {
+      lane.timer = setTimeout(() => this.#schedule(lane), Math.min(wait, LONGEST_TIMER_MS)).unref()
+      return
+    }
+    lane.isUnderWay = true
+    this.#turns.add(lane, { host: this.#env.hostOf(lane.channel), owner: lane.owner })
+  }
+
+  async #run(lane: Lane): Promise<void> {
+    const [delivery] = lane.waiting
+    try {
+      if (delivery !== undefined && !this.#isClosed) await this.#deliver(lane, delivery)
+    } catch (error) {
+      this.#env.onError(error)
+    } finally {
+      lane.isUnderWay = false
+      this.#schedule(lane)
+    }
+  }
+
+  async #deliver(lane: Lane, delivery: ListedDelivery): Promise<void> {
+    const result = await this.#env.attempt(delivery)
+    if (this.#isClosed || this.#dropped.delete(delivery.id)) return
+    const now = this.#env.clock()
+    const attempts = delivery.attempts + 1
+    const after = { ...delivery, attempts }
+    if (result.outcome === 'held') {
+      lane.isHeld = true
+      return
+    }
+    if (result.outcome !== 'failed') {
+      remove(lane, delivery)
+      await this.#env.commit([ended(after, result.outcome, now, result)])
+      return
+    }
+    const delay = nextDelay(attempts, result.retryAfterMs)
+    if (delay === undefined) {
+      remove(lane, delivery)
+      await this.#env.commit([ended(after, 'dead', now, result)])
+      return
+    }
+    const again = { ...after, next_at: Math.round(now + delay), error: result.error, status: result.status ?? null }
+    const at = lane.waiting.findIndex(({ id }) => id === delivery.id)
+    if (at >= 0) lane.waiting[at] = again
+    await this.#env.commit([again])
+  }
+}
+
+function remove(lane: Lane, { id }: ListedDelivery): void {
+  const at = lane.waiting.findIndex((each) => each.id === id)
+  if (at >= 0) lane.waiting.splice(at, 1)
+  if (lane.last?.id === id) lane.last = undefined
+}
+
+function ended(
+  { id, next_at, attempts }: ListedDelivery,
+  state: 'sent' | 'dead' | 'dropped',
+  now: number,
+  { error, status }: { readonly error?: string; readonly status?: number | undefined },
+): DeliveryAttempt {
+  return { id, state, next_at, attempts, ended: now, error: error ?? null, status: status ?? null }
+}

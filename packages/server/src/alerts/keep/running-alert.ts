@@ -1,0 +1,333 @@
+/** One alert on the keeper: a live statement of its owner, whose rows are watched, and what is told of them. */
+import { randomUUID } from 'node:crypto'
+import { type Principal, Refusal, type RunningSubscription } from 'gatehouse-protocol'
+import {
+  type AlertRun,
+  type AlertState,
+  type AlertWrite,
+  type LiveDescription,
+  type LiveQueries,
+  refuse,
+} from '../../query/index.ts'
+import type { Alert } from '../../store/alerts/alert.ts'
+import { buildNotice, type NoticeParts } from '../build-notice.ts'
+import type { Lanes, NewDeliveries } from '../deliver/lanes.ts'
+import type { Now } from '../states/instance.ts'
+import type { Silences } from '../states/telling.ts'
+import { compileProgram, digestBasis, readInputs } from './alert-program.ts'
+import { EventWatch } from './event-watch.ts'
+import type { OwnerNow } from './owners.ts'
+import { type ResultChange, ResultSink } from './result-sink.ts'
+import { StateWatch } from './state-watch.ts'
+import { type Settled, TooManyInstances, type Watch } from './watch.ts'
+
+export interface RunningEnv {
+  readonly live: Pick<LiveQueries, 'describe' | 'subscribe'>
+  readonly commit: (write: AlertWrite) => Promise<boolean>
+  readonly lanes: Lanes
+  readonly now: () => Now
+  readonly mostInstances: number
+  /** Where people see the alert. */
+  readonly url: (alert: Alert) => string
+  readonly onError: (error: unknown) => void
+}
+
+export interface StoredAlert {
+  readonly run: AlertRun | undefined
+  readonly states: readonly AlertState[]
+}
+
+/** As the console and streams have it, so that they share results. */
+const ENCODING = { rows: 'objects', integers: 'numbers' } as const
+const MAX_RATE = 4
+const [FIRST_RETRY_MS, LONGEST_RETRY_MS] = [1_000, 60_000]
+const LONGEST_TIMER_MS = 3_600_000
+
+export class RunningAlert {
+  readonly alert: Alert
+  readonly #env: RunningEnv
+  #run: AlertRun
+  #stored: readonly AlertState[]
+  #isReset: boolean
+  silences: Silences
+  #watch: Watch | undefined
+  #subscription: RunningSubscription | undefined
+  /** The attempt to follow the result that counts; others are void. */
+  #following: symbol | undefined
+  #isLoss = false
+  #retryMs = FIRST_RETRY_MS
+  #timer: NodeJS.Timeout | undefined
+  #isClosed = false
+
+  constructor(alert: Alert, { run, states }: StoredAlert, silences: Silences, env: RunningEnv) {
+    this.alert = alert
+    this.#env = env
+    this.silences = silences
+    const basis = digestBasis(alert.definition)
+    // With another statement, condition or time nothing that is stored holds any more.
+    this.#isReset = run !== undefined && run.basis !== basis
+    const isKept = run !== undefined && run.basis === basis
+    this.#stored = isKept ? states : []
+    this.#run = {
+      alert: alert.id,
+      owner: alert.owner,
+      version: alert.version,
+      basis,
+      rights: isKept ? run.rights : '',
+      state: isKept ? run.state : 'ok',
+      error: isKept ? run.error : null,
+      watched: isKept && run.version === alert.version ? run.watched : null,
+      position: isKept ? run.position : null,
+      events: run?.events ?? 0,
+      sequences: run?.sequences ?? '{}',
+    }
+  }
+
+  get state(): string {
+    return this.#run.state
+  }
+
+  /** Begins, goes on, or stands still, as the rights of its owner have it. */
+  setOwner(owner: OwnerNow): void {
+    if (this.#isClosed) return
+    if (this.alert.definition.paused) this.#stand('paused', null)
+    else if (owner.kind !== 'present') {
+      this.#isLoss = true
+      this.#stand('suspended', owner.kind === 'suspended' ? owner.reason : 'The owner is gone')
+    } else if (this.#subscription !== undefined) this.#subscription.setPrincipal(owner.principal)
+    else this.#open(owner.principal)
+  }
+
+  /** Nothing is evaluated: states stay as they are. */
+  #stand(state: 'paused' | 'suspended', reason: string | null): void {
+    this.#leave()
+    if (this.#run.state === state && this.#run.error === reason && this.#run.watched !== null) return
+    this.#update({ state, error: reason, watched: this.#run.watched ?? this.#env.now().wall })
+    const clearing = this.#takeCleared()
+    if (state === 'suspended') this.#env.lanes.drop(this.alert.id)
+    this.#commit({ ...clearing, runs: [this.#run] })
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#leave()
+  }
+
+  /** What may be told has changed. */
+  look(): void {
+    this.#settle()
+  }
+
+  #leave(): void {
+    this.#following = undefined
+    clearTimeout(this.#timer)
+    this.#subscription?.close()
+    this.#subscription = undefined
+  }
+
+  #open(principal: Principal): void {
+    const following = Symbol('following')
+    this.#following = following
+    this.#principal = principal
+    this.#follow(principal, following).catch((error: unknown) => {
+      if (this.#following === following) this.#fail(error)
+    })
+  }
+
+  #principal: Principal | undefined
+
+  async #follow(principal: Principal, following: symbol): Promise<void> {
+    const { definition, id } = this.alert
+    const request = {
+      principal,
+      statement: definition.statement,
+      parameters: readInputs(definition),
+      encoding: ENCODING,
+    }
+    const description = await this.#env.live.describe(request)
+    if (this.#following !== following) return
+    this.#prepare(description)
+    const listener = {
+      changed: (change: ResultChange): void => {
+        if (this.#following === following) this.#changed(change)
+      },
+      ended: (reason: Refusal): void => {
+        if (this.#following === following) this.#fail(reason)
+      },
+    }
+    const subscription = await this.#env.live.subscribe(
+      {
+        ...request,
+        maxRate: MAX_RATE,
+        resume: this.#run.position ?? undefined,
+        connectionId: `alert ${id}`,
+        requestId: randomUUID(),
+        address: '',
+        kind: 'alert',
+      },
+      new ResultSink(listener),
+    )
+    if (this.#following === following) this.#subscription = subscription
+    else subscription.close()
+  }
+
+  #prepare(description: LiveDescription): void {
+    if (description.needsSignIn)
+      throw refuse(
+        'Alert.NotAllowed',
+        'A table of the statement demands something of a sign-in, and nobody signs in for an alert',
+      )
+    if (description.keyNames === null)
+      throw refuse('Alert.Invalid', 'The rows of the statement have no key: it cannot be watched')
+    const program = compileProgram(this.alert.definition, description)
+    const now = this.#env.now()
+    if (this.#run.rights !== '' && this.#run.rights !== description.fingerprint) {
+      this.#isLoss = true
+      // It is of another result.
+      this.#update({ position: null })
+    }
+    this.#update({ rights: description.fingerprint })
+    const { position } = this.#run
+    this.#watch ??=
+      this.alert.definition.mode === 'state'
+        ? new StateWatch(this.alert, program, this.#stored, { most: this.#env.mostInstances, now })
+        : new EventWatch(this.alert, program, this.#stored, { position: position ?? undefined, now })
+    this.#stored = []
+  }
+
+  #changed(change: ResultChange): void {
+    const now = this.#env.now()
+    const isLoss = change.isWhole && (this.#isLoss || change.reset === 'Rights')
+    try {
+      this.#watch?.accept(change, isLoss, now)
+    } catch (error) {
+      this.#fail(error)
+      return
+    }
+    if (change.isWhole) this.#isLoss = false
+    if (isLoss) this.#env.lanes.drop(this.alert.id)
+    this.#retryMs = FIRST_RETRY_MS
+    this.#settle(true)
+  }
+
+  /** Writes and tells what has become due. `isEvaluated`: the result is known. */
+  #settle(isEvaluated = false): void {
+    if (this.#watch === undefined || this.#isClosed || this.#following === undefined) return
+    const now = this.#env.now()
+    const before = this.#run
+    const settled = this.#watch.settle(this.silences, now)
+    clearTimeout(this.#timer)
+    if (settled.waitMs !== undefined)
+      this.#timer = setTimeout(() => this.#settle(), Math.min(settled.waitMs, LONGEST_TIMER_MS)).unref()
+    if (isEvaluated) {
+      if (before.state === 'error') this.#recover(now)
+      this.#update({ state: settled.worst, error: null, watched: before.watched ?? now.wall })
+    } else if (before.state !== 'error') this.#update({ state: settled.worst })
+    if (settled.position !== undefined) this.#update({ position: settled.position })
+    this.#write(settled, before, now)
+  }
+
+  #write({ states, removed, events, telling }: Settled, before: AlertRun, now: Now): void {
+    const { id: alert } = this.alert
+    const numbered = events.map(({ type, key, row }, index) => ({
+      ...{ alert, type, key, row, at: now.wall },
+      seq: this.#run.events + index + 1,
+    }))
+    if (numbered.length > 0) this.#update({ events: this.#run.events + numbered.length })
+    const told = telling === undefined ? undefined : this.#prepareDeliveries({ ...telling, now: now.wall })
+    const isSame = this.#run === before && states.length === 0 && removed.length === 0
+    const clearing = this.#takeCleared()
+    if (isSame && clearing.clearedStates === undefined) return
+    this.#commit(
+      {
+        ...clearing,
+        runs: [this.#run],
+        states: states.map((state) => ({ alert, ...state })),
+        removedStates: removed.map((key) => ({ alert, key })),
+        events: numbered,
+        deliveries: told?.deliveries ?? [],
+      },
+      told,
+    )
+  }
+
+  #prepareDeliveries(parts: Omit<NoticeParts, 'url'>): NewDeliveries {
+    const notice = buildNotice(this.alert, { ...parts, url: this.#env.url(this.alert) })
+    const made = this.#env.lanes.prepare(this.alert, notice, JSON.parse(this.#run.sequences))
+    this.#update({ sequences: JSON.stringify(made.sequences) })
+    return made
+  }
+
+  /** States of an earlier definition are forgotten with the first commit of this one. */
+  #takeCleared(): Pick<AlertWrite, 'clearedStates'> {
+    if (!this.#isReset) return {}
+    this.#isReset = false
+    return { clearedStates: [this.alert.id] }
+  }
+
+  #commit(write: AlertWrite, told?: NewDeliveries): void {
+    this.#env
+      .commit(write)
+      .then((isDurable) => {
+        if (isDurable && told !== undefined) this.#env.lanes.add(told)
+      })
+      .catch(this.#env.onError)
+  }
+
+  #update(changes: Partial<AlertRun>): void {
+    const same = Object.entries(changes).every(([name, value]) => Reflect.get(this.#run, name) === value)
+    if (!same) this.#run = { ...this.#run, ...changes }
+  }
+
+  #recover(now: Now): void {
+    this.#tellAbout('alert.recovered', 'The statement can be evaluated again.', now)
+  }
+
+  /** The statement cannot be evaluated now: it is tried again. */
+  #fail(error: unknown): void {
+    this.#leave()
+    const now = this.#env.now()
+    const refusal = error instanceof Refusal ? error : undefined
+    const isTooMany = error instanceof TooManyInstances
+    if (refusal === undefined && !isTooMany) this.#env.onError(error)
+    const text =
+      refusal?.message ?? (isTooMany ? error.message : 'It could not be evaluated: the log of the server says why')
+    if (refusal !== undefined && IS_RIGHT.has(refusal.code)) {
+      this.#isLoss = true
+      this.#stand('suspended', text)
+    } else if (refusal === undefined || !IS_PASSING.has(refusal.code)) {
+      if (this.#run.state !== 'error') this.#tellAbout('alert.error', text, now)
+      this.#update({ state: 'error', error: text, watched: this.#run.watched ?? now.wall })
+      this.#commit({ ...this.#takeCleared(), runs: [this.#run] })
+    }
+    this.#tryAgain()
+  }
+
+  #tryAgain(): void {
+    const principal = this.#principal
+    if (principal === undefined || this.#isClosed) return
+    this.#timer = setTimeout(() => this.#open(principal), this.#retryMs).unref()
+    this.#retryMs = Math.min(2 * this.#retryMs, LONGEST_RETRY_MS)
+  }
+
+  #tellAbout(type: 'alert.error' | 'alert.recovered', error: string, now: Now): void {
+    const { id: alert } = this.alert
+    this.#update({ events: this.#run.events + 1 })
+    const told = this.#prepareDeliveries({ type, instances: [], now: now.wall, error })
+    const event = { alert, seq: this.#run.events, at: now.wall, type: type.slice('alert.'.length), key: null }
+    this.#commit(
+      { runs: [this.#run], events: [{ ...event, row: JSON.stringify({ error }) }], deliveries: told.deliveries },
+      told,
+    )
+  }
+}
+
+/** Rights that are missing now. */
+const IS_RIGHT: ReadonlySet<string> = new Set([
+  'Alert.NotAllowed',
+  'Auth.MissingScope',
+  'Auth.StepUp',
+  'Auth.UserNeeded',
+])
+/** What passes by itself. */
+const IS_PASSING: ReadonlySet<string> = new Set(['Data.Unavailable', 'Limit.Overload', 'Limit.Cancelled'])
