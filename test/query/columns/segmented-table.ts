@@ -283,7 +283,7 @@ export function plan(text: string, given: Readonly<Record<string, string>>): Pla
   if (parts === undefined) return { usual, run: undefined }
   const finish = (sql: string) => bindAll(ofParts.placeholders.positional(sql))
   const { part, whole, found, columns, ...table } = parts
-  const { expressions = [], joinedRows, ...columnPlan } = columns ?? {}
+  const { expressions = [], joinedRows, ownRows, ...columnPlan } = columns ?? {}
   return {
     usual,
     run: {
@@ -295,6 +295,7 @@ export function plan(text: string, given: Readonly<Record<string, string>>): Pla
         plan: columnPlan as typeof columns,
         expressions: expressions.map(finish),
         joinedRows: joinedRows === undefined ? undefined : finish(joinedRows),
+        ownRows: ownRows && { ...ownRows, rows: finish(ownRows.rows) },
       },
     },
   }

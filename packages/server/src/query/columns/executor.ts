@@ -109,12 +109,14 @@ export class ColumnExecutor {
   #joinRows(columns: SegmentColumns): boolean {
     if (this.#joined === undefined) return true
     const matches = this.#joined.match(columns)
-    if (!this.#joined.isOuter) {
+    const count = this.#joined.isOuter ? matches.length : countMatches(matches)
+    if (count === matches.length) columns.join(matches)
+    else {
       const fits = new Uint8Array(matches.length)
       for (let i = 0; i < fits.length; i++) fits[i] = (matches[i] as number) < 0 ? 0 : 1
       columns.choose(choose(fits, fits.length, columns.chosen, new Int32Array(columns.rows)))
+      columns.join(keepMatches(matches, count))
     }
-    columns.join(this.#joined.isOuter ? matches : matches.filter((row) => row >= 0))
     return columns.count > 0
   }
 
@@ -190,6 +192,19 @@ function stateColumns(state: ColumnState): number[] {
   const filtered = state.filters.map(({ column }) => column)
   if (state.kind === 'rows') return filtered
   return [...filtered, state.column, ...('order' in state ? [state.order] : [])]
+}
+
+function countMatches(matches: Int32Array): number {
+  let count = 0
+  for (let i = 0; i < matches.length; i++) if ((matches[i] as number) >= 0) count++
+  return count
+}
+
+function keepMatches(matches: Int32Array, count: number): Int32Array {
+  const kept = new Int32Array(count)
+  let at = 0
+  for (let i = 0; i < matches.length; i++) if ((matches[i] as number) >= 0) kept[at++] = matches[i] as number
+  return kept
 }
 
 function canFilter(filter: Filter, columns: SegmentColumns): boolean {

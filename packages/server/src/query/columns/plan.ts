@@ -1,4 +1,6 @@
 /** What the executor computes from segments: data that can be sent to a reader process. */
+import type { IqlType } from 'gatehouse-iql'
+
 /** An expression of the statement, which the engine computes: an index into the expressions of the plan. */
 export type ExpressionIndex = number
 
@@ -13,6 +15,12 @@ export interface ColumnPlan {
   readonly parts: readonly PartColumn[]
   /** The right side of an ASOF JOIN. */
   readonly joined?: JoinPlan | undefined
+}
+
+/** A statement that reads the columns of the table itself, of its rows from @first to @last that count. */
+export interface OwnRows<Statement> {
+  readonly rows: Statement
+  readonly columns: readonly { readonly name: string; readonly type: IqlType }[]
 }
 
 /** Each row is joined with the one of another table with an equal key whose `near` is closest: of several, the one with the least row number. */

@@ -4,7 +4,7 @@ import type { ResultColumn } from 'gatehouse-iql'
 import type { NamedColumn } from '../batches/row-error.ts'
 import type { SpoolEncoder } from '../batches/spool-file.ts'
 import type { CatalogueChange, CatalogueRow } from '../catalogue/definition.ts'
-import type { ColumnPlan } from '../columns/plan.ts'
+import type { ColumnPlan, OwnRows } from '../columns/plan.ts'
 import type { CostClass } from '../model/cost-class.ts'
 import type { Cell, Encoding, ReadOutcome } from '../model/result.ts'
 import type { AgentCallRows } from './agent-calls.ts'
@@ -151,6 +151,8 @@ export interface ColumnsRun {
   readonly expressions: readonly SqlStatement[]
   /** The values of the other table of a join, in a range of its rows. */
   readonly joinedRows?: SqlStatement | undefined
+  /** The values of the columns of the table, in a range of its rows. */
+  readonly ownRows?: OwnRows<SqlStatement> | undefined
   /** The most bytes of kept results; 0 or absent: none is kept. */
   readonly keptBytes?: number | undefined
 }

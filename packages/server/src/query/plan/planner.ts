@@ -372,12 +372,13 @@ function emitWrite(
 }
 
 function finishColumns(
-  { expressions, joinedRows, ...plan }: EmittedColumnPlan,
+  { expressions, joinedRows, ownRows, ...plan }: EmittedColumnPlan,
   finish: (text: string) => EmittedSql,
 ): PlannedColumns {
   return {
     plan,
     expressions: expressions.map(finish),
     joinedRows: joinedRows === undefined ? undefined : finish(joinedRows),
+    ownRows: ownRows && { ...ownRows, rows: finish(ownRows.rows) },
   }
 }

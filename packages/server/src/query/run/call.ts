@@ -180,6 +180,7 @@ export function readRun(call: QueryCall, env: ExecutionEnv): ReadRun {
     plan: columns.plan,
     expressions: columns.expressions.map(bound),
     joinedRows: columns.joinedRows && bound(columns.joinedRows),
+    ownRows: columns.ownRows && { ...columns.ownRows, rows: bound(columns.ownRows.rows) },
   }
   return {
     ...run,

@@ -7,10 +7,20 @@ import {
   cannotFail,
   conjuncts,
   directOperands,
+  type IqlType,
   isConstant,
+  NULL,
   type TableSource,
 } from 'gatehouse-iql'
-import type { ColumnFilter, ColumnKey, ColumnPlan, ColumnState, JoinPlan, PartColumn } from '../../columns/plan.ts'
+import type {
+  ColumnFilter,
+  ColumnKey,
+  ColumnPlan,
+  ColumnState,
+  JoinPlan,
+  OwnRows,
+  PartColumn,
+} from '../../columns/plan.ts'
 import { canBeStored, isText } from '../../columns/segment.ts'
 import type { ColumnStateSql, Sql } from './dialect.ts'
 import { type Emission, emitExpression } from './emission.ts'
@@ -22,6 +32,8 @@ export interface EmittedColumnPlan extends ColumnPlan {
   readonly expressions: readonly Sql[]
   /** The values of the columns of the other table, of its rows from @first to @last, in their order. */
   readonly joinedRows?: Sql | undefined
+  /** Where SQL takes many times as long to compute a part from rows. */
+  readonly ownRows?: OwnRows<Sql> | undefined
 }
 
 /** The parameter with a value of the column: a text of a dictionary, or a time. */
@@ -54,7 +66,9 @@ export function planColumns(
     return undefined
   const { columns, states: computed, expressions } = shapes
   const joinedRows = joined && right && shapes.joinedRows(right)
-  return { columns, filters, keys, states: computed, parts, expressions, joined, joinedRows }
+  const isSlowFromRows = join !== undefined || computed.some(({ kind }) => kind === 'values')
+  const ownRows = isSlowFromRows ? shapes.ownRows(where) : undefined
+  return { columns, filters, keys, states: computed, parts, expressions, joined, joinedRows, ownRows }
 }
 
 function isWhole<T>(items: readonly (T | undefined)[]): items is readonly T[] {
@@ -65,6 +79,7 @@ class Shapes {
   readonly columns: string[] = []
   readonly states: ColumnState[] = []
   readonly expressions: Sql[] = []
+  readonly #types: IqlType[] = []
   readonly #source: TableSource
   readonly #right: TableSource | undefined
   readonly #emission: Emission
@@ -120,16 +135,29 @@ class Shapes {
 
   joinedRows(right: TableSource): Sql {
     const { identifier, partGroups } = this.#emission.dialect
-    const alias = `s${right.id}`
-    const id = `${alias}.${partGroups?.rowId(right.table)}`
-    const range = `${id} BETWEEN @first AND @last`
-    const from = emitTable(right, this.#emission, range)
-    const names = [...this.#joined].map((column) => `${alias}.${identifier(this.columns[column] ?? '')}`)
-    const where = right.filter === undefined ? ` WHERE ${range}` : ''
     // With a key of another kind no rows are tied.
     const key = partGroups?.rowKey(right.table)
-    const order = key === undefined ? '' : ` ORDER BY ${alias}.${identifier(key)}`
-    return `SELECT ${names.join(', ')} FROM ${from}${where}${order}`
+    const order = key === undefined ? '' : ` ORDER BY s${right.id}.${identifier(key)}`
+    return this.#rows(right, [...this.#joined], undefined) + order
+  }
+
+  ownRows(where: BoundExpression | undefined): OwnRows<Sql> {
+    const own = this.columns.flatMap((_name, column) => (this.isJoined(column) ? [] : column))
+    const columns = own.map((column) => ({ name: this.columns[column] ?? '', type: this.#types[column] ?? NULL }))
+    return { rows: this.#rows(this.#source, own, where), columns }
+  }
+
+  /** The values of columns, of the rows from @first to @last. */
+  #rows(source: TableSource, columns: readonly number[], where: BoundExpression | undefined): Sql {
+    const { identifier, partGroups } = this.#emission.dialect
+    const alias = `s${source.id}`
+    const range = `${alias}.${partGroups?.rowId(source.table)} BETWEEN @first AND @last`
+    const from = emitTable(source, this.#emission, range)
+    const names = columns.map((column) => `${alias}.${identifier(this.columns[column] ?? '')}`)
+    const conditions = source.filter === undefined ? [range] : []
+    if (where !== undefined) conditions.push(emitExpression(where, this.#emission))
+    const clause = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
+    return `SELECT ${[...names, 'NULL'].join(', ')} FROM ${from}${clause}`
   }
 
   /** All must be true. */
@@ -266,6 +294,7 @@ class Shapes {
     const known = this.columns.findIndex((name, index) => name === node.name && this.isJoined(index) === isOfRight)
     if (known >= 0) return known
     const index = this.columns.push(node.name) - 1
+    this.#types.push(node.type)
     if (isOfRight) this.#joined.add(index)
     return index
   }

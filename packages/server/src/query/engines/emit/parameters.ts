@@ -14,7 +14,7 @@ import {
   type TextWeight,
 } from 'gatehouse-iql'
 import type { AttributeInputs } from '../../catalogue/attributes.ts'
-import type { ColumnPlan } from '../../columns/plan.ts'
+import type { ColumnPlan, OwnRows } from '../../columns/plan.ts'
 import { findZone, ZONE_NAMES } from '../../zones/zone-file.ts'
 import { keyTooLongError, rowCountError, unknownZoneError } from '../runtime-error.ts'
 import { type ParameterSource, sourceKey, writeTypeKey, type ZonePart } from './parameter-source.ts'
@@ -94,6 +94,7 @@ export interface PlannedColumns {
   readonly plan: ColumnPlan
   readonly expressions: readonly EmittedSql[]
   readonly joinedRows: EmittedSql | undefined
+  readonly ownRows: OwnRows<EmittedSql> | undefined
 }
 
 export interface PartsTable {

@@ -6,13 +6,16 @@ import type { Database, Statement } from 'better-sqlite3'
 import { MAX_INTEGER, MIN_INTEGER } from 'gatehouse-iql'
 import type { Evaluate } from '../../../columns/filters.ts'
 import { JoinedRows } from '../../../columns/joined-rows.ts'
+import type { OwnRows } from '../../../columns/plan.ts'
 import { DamagedSegment, type RawValue, type Segment } from '../../../columns/segment.ts'
 import { HeldBytes, MAX_HELD_BYTES } from '../../../columns/states/state.ts'
-import type { Bindable, SharedValues, SqlStatement } from '../../emit/parameters.ts'
+import type { SqlStatement } from '../../emit/parameters.ts'
 import { FEW_FOUND_ROWS, PART_ROWS, PARTS } from '../../emit/part-groups.ts'
 import type { ColumnsRun, PartsRun } from '../../engine.ts'
 import type { KeptParts } from '../columns/kept-parts.ts'
 import { fromWide, WIDE_BYTES } from '../representation.ts'
+import { withNamed } from './named-parameters.ts'
+import { RowSegments } from './row-segments.ts'
 import { openSegment, type ReadableSegment, SegmentBatches } from './segment-batches.ts'
 
 /** The rows of a part: few enough to be sorted in a processor's cache, many enough to have several rows per group. */
@@ -114,16 +117,33 @@ class PartTable {
     const evaluate = this.#evaluator(columns)
     const joined = this.#readJoined(columns, source, evaluate)
     const batches = new SegmentBatches(columns, { evaluate, heldBytes, kept, joined })
-    const added = batches.add(used, (rows) => this.#insertRows(rows))
+    const ranges = columns.ownRows === undefined ? used : this.#withRows(used, columns.ownRows)
+    const added = batches.add(ranges, (rows) => this.#insertRows(rows))
     const insert = this.#insertOfPart()
     let next = least
-    for (const [index, { first, last }] of used.entries()) {
+    for (const [index, { first, last }] of ranges.entries()) {
       if (added[index] !== true) continue
       if (next < first) insert(next, first - 1n)
       next = last + 1n
     }
     if (next <= greatest) insert(next, greatest)
     return true
+  }
+
+  /** The rows between segments are segments in memory. */
+  #withRows(segments: readonly ReadableSegment[], ownRows: OwnRows<SqlStatement>): ReadableSegment[] {
+    const [least, greatest] = this.#ends
+    if (least === null) return []
+    const rows = new RowSegments(this.#connection, this.#run, ownRows)
+    const ranges: ReadableSegment[] = []
+    let next = least
+    for (const segment of segments) {
+      if (next < segment.first) ranges.push(...rows.split(next, segment.first - 1n))
+      ranges.push(segment)
+      next = segment.last + 1n
+    }
+    if (next <= greatest) ranges.push(...rows.split(next, greatest))
+    return ranges
   }
 
   /** All rows of the other table, from its segments and from the rows between them. */
@@ -234,13 +254,6 @@ function addJoined(rows: JoinedRows, segment: Segment): boolean {
     if (error instanceof DamagedSegment) return false
     throw error
   }
-}
-
-/** Named parameters are in the object that is the last one. */
-function withNamed(parameters: readonly Bindable[], named: SharedValues): Bindable[] {
-  const last = parameters.at(-1)
-  if (typeof last !== 'object' || last === null || last instanceof Uint8Array) return [...parameters, named]
-  return [...parameters.slice(0, -1), { ...last, ...named }]
 }
 
 function isLarge(connection: Database, { table, rowId }: PartsRun): boolean {
