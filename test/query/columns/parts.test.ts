@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
-import { INTEGER, TEXT } from 'gatehouse-iql'
+import { DOUBLE, INTEGER, TEXT } from 'gatehouse-iql'
 import { ColumnExecutor } from '../../../packages/server/src/query/columns/executor.ts'
 import type { ColumnPlan } from '../../../packages/server/src/query/columns/plan.ts'
 import { Segment, writeSegment } from '../../../packages/server/src/query/columns/segment.ts'
 import { HeldBytes } from '../../../packages/server/src/query/columns/states/state.ts'
+import { readRun } from '../../../packages/server/src/query/columns/states/value-run.ts'
 import { segmentPath } from '../../../packages/server/src/query/engines/sqlite/columns/segment-files.ts'
 import { Choice } from '../agree/choice.ts'
 import { makeRows } from './random-statements.ts'
@@ -184,10 +185,11 @@ describe('column segments', () => {
 })
 
 test('groups, texts and values that take more memory than allowed are an error, with which a statement is read from rows', () => {
-  const rows = Array.from({ length: 2000 }, (_, n) => [BigInt(n), `text ${n}`])
+  const rows = Array.from({ length: 2000 }, (_, n) => [BigInt(n), `text ${n}`, BigInt(n) ** 3n])
   const columns = [
     { name: 'i', type: INTEGER },
     { name: 't', type: TEXT },
+    { name: 'w', type: INTEGER },
   ]
   const file = writeSegment('tag', columns, rows)
   const segment = new Segment((offset, bytes) => file.subarray(offset, offset + bytes))
@@ -196,33 +198,63 @@ test('groups, texts and values that take more memory than allowed are an error, 
     { keys: [{ kind: 'column', column: 1 }], states: [] },
     { keys: [], states: [{ kind: 'values', column: 0, filters: [] }] },
     { keys: [], states: [{ kind: 'values', column: 1, filters: [] }] },
+    { keys: [], states: [{ kind: 'values', column: 2, filters: [] }] },
   ]
   for (const { keys, states } of plans) {
-    const plan: ColumnPlan = { columns: ['i', 't'], filters: [], keys, states, parts: [] }
+    const plan: ColumnPlan = { columns: ['i', 't', 'w'], filters: [], keys, states, parts: [] }
     const executor = (bytes: number): ColumnExecutor => new ColumnExecutor(plan, () => null, new HeldBytes(bytes))
-    assert.throws(() => executor(50_000).add(segment), /Too much/)
+    assert.throws(() => executor(10_000).add(segment), /Too much/)
     assert.ok(executor(1_000_000).add(segment))
   }
 })
 
-test('values that are almost all different are an error too: sorting the rows is faster', () => {
-  const rows = Array.from({ length: 30_000 }, (_, n) => [BigInt(n), BigInt(n % 5000)])
-  const columns = ['different', 'few'].map((name) => ({ name, type: INTEGER }))
-  const file = writeSegment('tag', columns, rows)
-  const segment = new Segment((offset, bytes) => file.subarray(offset, offset + bytes))
-  for (const column of [0, 1]) {
-    const states = [{ kind: 'values', column, filters: [] }] as const
-    const plan: ColumnPlan = {
-      columns: ['different', 'few'],
-      filters: [],
-      keys: [],
-      states,
-      parts: [{ state: 0, value: 0 }],
-    }
-    const executor = new ColumnExecutor(plan, () => null, new HeldBytes(10_000_000))
-    if (column === 0) assert.throws(() => executor.add(segment), /different values/)
-    else assert.ok(executor.add(segment))
+test('numbers of each group are counted, in a table while their range is small, and those that follow outside it', () => {
+  const choice = new Choice(9)
+  const columns = [
+    { name: 'k', type: INTEGER },
+    { name: 'v', type: INTEGER },
+    { name: 'd', type: DOUBLE },
+  ]
+  // Ranges and units change from one to the next; the fourth one has no place in a table.
+  const scales = [1000, 500, 7, 10 ** 12, 1000].map((unit, n) => ({ least: n * 3500, unit }))
+  const states = [1, 2].map((column) => ({ kind: 'values', column, filters: [] }) as const)
+  const plan: ColumnPlan = {
+    columns: ['k', 'v', 'd'],
+    filters: [],
+    keys: [{ kind: 'column', column: 0 }],
+    states,
+    parts: [
+      { state: 0, value: 0 },
+      { state: 1, value: 0 },
+    ],
   }
+  const executor = new ColumnExecutor(plan, () => null, new HeldBytes(100_000_000))
+  const expected = new Map<bigint, Map<number, number>[]>()
+  for (const { least, unit } of scales) {
+    const rows = Array.from({ length: 500 }, () => {
+      const [k, v] = [BigInt(choice.below(4)), choice.oneIn(9) ? null : least + unit * choice.below(50)]
+      const d = choice.oneIn(9) ? null : choice.below(40) / (unit === 7 ? 8 : unit === 500 ? 3 : 4)
+      const counts = expected.get(k) ?? [new Map(), new Map()]
+      expected.set(k, counts)
+      ;[v, d].forEach((value, at) => {
+        if (value !== null) counts[at]?.set(value, (counts[at]?.get(value) ?? 0) + 1)
+      })
+      return [k, v === null ? null : BigInt(v), d]
+    })
+    const file = writeSegment('tag', columns, rows)
+    assert.ok(executor.add(new Segment((offset, bytes) => file.subarray(offset, offset + bytes))))
+  }
+  let groups = 0
+  for (const [k, ...runs] of executor.rows()) {
+    runs.forEach((run, at) => {
+      const { values, counts } = readRun(run as Uint8Array)
+      const read = Array.from(values, (value, index): [number, number] => [value, counts?.[index] ?? 1])
+      const sorted = [...(expected.get(k as bigint)?.[at] ?? [])].sort(([one], [other]) => one - other)
+      assert.deepEqual(read, sorted, `group ${k}, ${at}`)
+    })
+    groups++
+  }
+  assert.equal(groups, expected.size)
 })
 
 test('groups that take half of the memory are put aside, and the next segments begin anew', () => {

@@ -247,17 +247,20 @@ function writeNumbers(name: string, { numbers, scale, isDouble }: Numbers, block
   return { ...about, ...blocks.add(data) }
 }
 
-/** A power of 1000 that divides all distances from the least value: times are often whole milliseconds or seconds. */
+/** The greatest number that divides all distances from the least value: times are often whole milliseconds, and prices whole cents. */
 function findUnit(numbers: Float64Array, least: number): number {
-  return [1_000_000, 1_000].find((unit) => dividesAll(numbers, least, unit)) ?? 1
+  let unit = 0
+  for (let i = 0; i < numbers.length && unit !== 1; i++) {
+    const distance = (numbers[i] as number) - least
+    // A division is faster than a remainder.
+    if (unit === 0 ? distance > 0 : Math.floor(distance / unit) * unit < distance) unit = findDivisor(unit, distance)
+  }
+  return unit === 0 ? 1 : unit
 }
 
-function dividesAll(numbers: Float64Array, least: number, unit: number): boolean {
-  for (let i = 0; i < numbers.length; i++) {
-    const distance = (numbers[i] as number) - least
-    if (Math.floor(distance / unit) * unit !== distance && !Number.isNaN(distance)) return false
-  }
-  return true
+/** The greatest common divisor. */
+export function findDivisor(one: number, other: number): number {
+  return other === 0 ? one : findDivisor(other, one % other)
 }
 
 function pack(numbers: Float64Array, least: number, greatest: number, unit: number) {

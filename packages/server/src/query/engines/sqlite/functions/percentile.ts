@@ -116,35 +116,29 @@ function weigh(low: bigint, high: bigint, part: bigint, shift: bigint): bigint |
   return fitted(roundedQuotient(weighted * 10n ** shift, ONE), RESULT_DIGITS)
 }
 
-/** Sorted values, with how many there are of each. */
-type Counted<Item> = readonly (readonly [value: Item, count: number])[]
-
-export function countedBetween(values: Counted<bigint>, fraction: bigint, shift: bigint): bigint | Uint8Array {
-  const { index, part } = findPosition(fraction, countAll(values))
-  return weigh(countedAt(values, index), part === 0n ? 0n : countedAt(values, index + 1), part, shift)
+/** The values of rows as if they were sorted. */
+export interface SortedValues<Item> {
+  readonly count: number
+  readonly at: (index: number) => Item
 }
 
-export function countedDoubleBetween(values: Counted<number>, fraction: bigint): number | string {
-  const { index, part } = findPosition(fraction, countAll(values))
-  return betweenDoubles(countedAt(values, index), part === 0n ? 0 : countedAt(values, index + 1), part)
+export function sortedBetween(
+  { count, at }: SortedValues<bigint>,
+  fraction: bigint,
+  shift: bigint,
+): bigint | Uint8Array {
+  const { index, part } = findPosition(fraction, count)
+  return weigh(at(index), part === 0n ? 0n : at(index + 1), part, shift)
+}
+
+export function sortedDoubleBetween({ count, at }: SortedValues<number>, fraction: bigint): number | string {
+  const { index, part } = findPosition(fraction, count)
+  return betweenDoubles(at(index), part === 0n ? 0 : at(index + 1), part)
 }
 
 /** The first value whose share of the values up to it is not below the fraction. */
-export function findCounted<Item>(values: Counted<Item>, fraction: bigint): Item {
-  return countedAt(values, findRank(fraction, countAll(values)))
-}
-
-function countAll(values: Counted<unknown>): number {
-  return values.reduce((sum, [, count]) => sum + count, 0)
-}
-
-function countedAt<Item>(values: Counted<Item>, index: number): Item {
-  let left = index
-  for (const [value, count] of values) {
-    if (left < count) return value
-    left -= count
-  }
-  throw new Error('An index beyond the last value')
+export function findSorted<Item>({ count, at }: SortedValues<Item>, fraction: bigint): Item {
+  return at(findRank(fraction, count))
 }
 
 /** The index of the value at or before the fraction, and how far it is to the next, in units of 1 / ONE. */

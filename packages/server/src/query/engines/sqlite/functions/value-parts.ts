@@ -1,11 +1,20 @@
 /**
- * The different values of a part of the rows as a text, and what is computed from such texts: count(DISTINCT x), medians and percentiles.
- * Numbers are written with how many rows have them, `5:2,7:1`; texts as an array of JSON. The executor of column segments writes them too.
+ * The different values of a part of the rows as a text, and what is computed from such parts: count(DISTINCT x), medians and percentiles.
+ * Numbers are written with how many rows have them, `5:2,7:1`; texts as an array of JSON. The executor of column segments writes numbers
+ * as bytes (columns/states/value-run.ts).
  */
+import { readRun, type ValueRun, valueInRun } from '../../../columns/states/value-run.ts'
 import { aggregate, type Raw, type Value } from './aggregate.ts'
 import type { FunctionHost } from './function-host.ts'
 import { storedDouble } from './number.ts'
-import { countedBetween, countedDoubleBetween, findCounted, refuseBadFraction, refuseMany } from './percentile.ts'
+import {
+  findSorted,
+  refuseBadFraction,
+  refuseMany,
+  type SortedValues,
+  sortedBetween,
+  sortedDoubleBetween,
+} from './percentile.ts'
 
 /** Parts with more are not held: then the usual plan is taken. */
 const MAX_VALUES = 2 ** 20
@@ -24,21 +33,22 @@ export function registerValueParts(database: FunctionHost): void {
   register('gh_values_part', (counts) => Array.from(counts, ([value, count]) => `${value}:${count}`).join(','))
   register('gh_texts_part', (counts) => JSON.stringify([...counts.keys()]))
   aggregate(database, 'gh_distinct_parts', {
-    start: () => new Set<string>(),
-    step: (values, part = null) => {
-      if (typeof part === 'string') for (const value of readDistinct(part)) values.add(value)
+    start: (): DistinctValues => ({ runs: [], texts: new Set() }),
+    step: ({ runs, texts }, part = null) => {
+      if (part instanceof Uint8Array) runs.push(readRun(part))
+      else if (typeof part === 'string') for (const value of readDistinct(part)) texts.add(value)
     },
-    result: (values) => BigInt(values.size),
+    result: countDistinct,
   })
   registerPercentile(database, 'gh_percentile_cont_parts', BigInt, (values, fraction, shift) =>
-    countedBetween(values, fraction, shift),
+    sortedBetween(values, fraction, shift),
   )
-  registerPercentile(database, 'gh_percentile_disc_parts', BigInt, (values, fraction) => findCounted(values, fraction))
+  registerPercentile(database, 'gh_percentile_disc_parts', BigInt, (values, fraction) => findSorted(values, fraction))
   registerPercentile(database, 'gh_percentile_cont_parts_double', Number, (values, fraction) =>
-    countedDoubleBetween(values, fraction),
+    sortedDoubleBetween(values, fraction),
   )
   registerPercentile(database, 'gh_percentile_disc_parts_double', Number, (values, fraction) =>
-    storedDouble(findCounted(values, fraction)),
+    storedDouble(findSorted(values, fraction)),
   )
 }
 
@@ -47,8 +57,21 @@ function readDistinct(part: string): readonly string[] {
   return part.startsWith('[') ? JSON.parse(part) : part.split(',').map((entry) => entry.slice(0, entry.indexOf(':')))
 }
 
+interface DistinctValues {
+  readonly runs: ValueRun[]
+  readonly texts: Set<string>
+}
+
+function countDistinct({ runs, texts }: DistinctValues): bigint {
+  const [first, ...others] = runs
+  if (first !== undefined && others.length === 0 && texts.size === 0) return BigInt(first.values.length)
+  for (const { values } of runs) for (const value of values) texts.add(String(value))
+  return BigInt(texts.size)
+}
+
 interface Merged<Item> {
   readonly counts: Map<Item, number>
+  readonly runs: ValueRun[]
   fraction: bigint | null
   shift: bigint
   rows: number
@@ -58,31 +81,58 @@ interface Merged<Item> {
 function registerPercentile<Item extends bigint | number>(
   database: FunctionHost,
   name: string,
-  read: (text: string) => Item,
-  result: (values: readonly (readonly [Item, number])[], fraction: bigint, shift: bigint) => Raw,
+  read: (value: string | number) => Item,
+  result: (values: SortedValues<Item>, fraction: bigint, shift: bigint) => Raw,
 ): void {
   aggregate(database, name, {
-    start: (): Merged<Item> => ({ counts: new Map(), fraction: null, shift: 0n, rows: 0 }),
+    start: (): Merged<Item> => ({ counts: new Map(), runs: [], fraction: null, shift: 0n, rows: 0 }),
     step: (state, part = null, fraction = null, most = null, shift = null) => {
-      if (typeof part !== 'string' || typeof fraction !== 'bigint') return
+      if (part === null || typeof fraction !== 'bigint') return
       refuseBadFraction(fraction)
       state.fraction = fraction
       state.shift = typeof shift === 'bigint' ? shift : 0n
-      for (const entry of part.split(',')) {
-        const [text = '', count] = entry.split(':')
-        const value = read(text)
-        state.rows += Number(count)
-        state.counts.set(value, (state.counts.get(value) ?? 0) + Number(count))
-      }
+      if (part instanceof Uint8Array) {
+        const run = readRun(part)
+        state.runs.push(run)
+        state.rows += run.rows
+      } else
+        for (const entry of String(part).split(',')) {
+          const [text = '', count] = entry.split(':')
+          addCount(state.counts, read(text), Number(count))
+          state.rows += Number(count)
+        }
       refuseMany(state.rows, Number(most))
     },
-    result: ({ counts, fraction, shift }) => (fraction === null ? null : result(sorted(counts), fraction, shift)),
+    result: (state) => (state.fraction === null ? null : result(sortValues(state, read), state.fraction, state.shift)),
   })
 }
 
-/** NaN comes last. */
-function sorted<Item extends bigint | number>(counts: ReadonlyMap<Item, number>): (readonly [Item, number])[] {
-  return [...counts].sort(([one], [other]) =>
-    Number.isNaN(one) ? 1 : Number.isNaN(other) ? -1 : one < other ? -1 : one > other ? 1 : 0,
-  )
+function sortValues<Item extends bigint | number>(
+  { counts, runs, rows }: Merged<Item>,
+  read: (value: number) => Item,
+): SortedValues<Item> {
+  const [first, ...others] = runs
+  if (first !== undefined && others.length === 0 && counts.size === 0)
+    return { count: rows, at: (index) => read(valueInRun(first, index)) }
+  for (const run of runs)
+    for (const [at, value] of run.values.entries()) addCount(counts, read(value), run.counts?.[at] ?? 1)
+  const sorted = [...counts].sort(([one], [other]) => compareLastNaN(one, other))
+  return { count: rows, at: (index) => findAt(sorted, index) }
+}
+
+function addCount<Item>(counts: Map<Item, number>, value: Item, count: number): void {
+  counts.set(value, (counts.get(value) ?? 0) + count)
+}
+
+function compareLastNaN(one: bigint | number, other: bigint | number): number {
+  return Number.isNaN(one) ? 1 : Number.isNaN(other) ? -1 : one < other ? -1 : one > other ? 1 : 0
+}
+
+function findAt<Item>(sorted: readonly (readonly [value: Item, count: number])[], index: number): Item {
+  let left = index
+  for (const [value, count] of sorted) {
+    if (left < count) return value
+    left -= count
+  }
+  throw new Error('An index beyond the last value')
 }
