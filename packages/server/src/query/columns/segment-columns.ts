@@ -89,16 +89,21 @@ export class SegmentColumns {
     this.#matches = matches
   }
 
+  /** Whether a column is of the other side of a join. */
+  isJoined(index: number): boolean {
+    return this.#joined?.has(index) === true
+  }
+
   /** What the header says of the column; undefined if it is not stored. */
   stored(index: number): StoredColumn | undefined {
-    return this.#joined?.has(index) ? this.#joined.stored(index) : this.#stored[index]
+    return this.isJoined(index) ? this.#joined?.stored(index) : this.#stored[index]
   }
 
   decode(index: number): Decoded {
     const known = this.#decoded.get(index)
     if (known !== undefined) return known
     const column = this.#stored[index]
-    const isJoined = this.#joined?.has(index) === true
+    const isJoined = this.isJoined(index)
     if (column === undefined && !isJoined) throw new Error('A column that is not in the segment')
     const decoded = isJoined
       ? (this.#joined as JoinedColumns).decode(index, this.#matches, this.#buffers)
