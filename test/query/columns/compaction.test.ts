@@ -64,13 +64,28 @@ onSqlite('compaction', (place) => {
     }
     assert.equal(
       await last('SELECT symbol, sum(price) AS s FROM trades GROUP BY symbol'),
-      'columns: 5 segments, 0 from rows',
+      'columns: 5 segments, 0 from rows, 0 skipped',
     )
     assert.match(String(await last('SELECT id FROM trades')), /^columns: not read \(only a grouping of one table/)
     assert.match(
       String(await last('SELECT count(*) AS n FROM trades WHERE id % 2 = 1')),
-      /^columns: not read \(a condition, a key or an aggregate/,
+      /^columns: not read \(a condition neither compares a column/,
     )
+    for (const [statement, reason] of [
+      ['SELECT id % 7 AS k, count(*) AS n FROM trades GROUP BY id % 7', /key 1 of GROUP BY/],
+      ['SELECT string_agg(symbol, id) AS t FROM trades', /string_agg can only be computed from rows/],
+      ['SELECT count(*) AS n FROM trades WHERE id IN (SELECT 5)', /it has a sub-query/],
+      ['SELECT count(*) AS n FROM trades WHERE id = 5', /an index leaves few rows/],
+    ] as const)
+      assert.match(String(await last(statement)), reason, statement)
+    // Headers say that no row of a segment fits.
+    assert.equal(
+      await last('SELECT count(*) AS n FROM trades WHERE price > 2000'),
+      'columns: 1 segment, 0 from rows, 4 skipped',
+    )
+    const Statement = 'EXPLAIN SELECT count(*) AS n FROM trades WHERE price > :least'
+    const { text } = await server.call('/query', JSON.stringify({ Statement, Parameters: { least: 1000 } }))
+    assert.match(text, /columns: 3 segments, 0 from rows, 2 skipped/)
     await must('CREATE TABLE plain (id Integer)')
     assert.doesNotMatch(String(await last('SELECT count(*) AS n FROM plain')), /columns/)
     assert.match(server.metrics.render(), /gatehouse_query_column_segments\{state="ready"\} 5/)

@@ -25,7 +25,7 @@ import { Refusal } from 'gatehouse-protocol'
 import { bindParameters, type EmittedSql } from '../../../packages/server/src/query/engines/emit/parameters.ts'
 import { emitPartGroups } from '../../../packages/server/src/query/engines/emit/part-groups.ts'
 import { createEmission, emitQuery } from '../../../packages/server/src/query/engines/emit/query.ts'
-import type { PartsRun } from '../../../packages/server/src/query/engines/engine.ts'
+import type { PartsRun } from '../../../packages/server/src/query/engines/parts-run.ts'
 import { buildSegment } from '../../../packages/server/src/query/engines/sqlite/columns/build-segment.ts'
 import { KeptParts } from '../../../packages/server/src/query/engines/sqlite/columns/kept-parts.ts'
 import { OpenSegments } from '../../../packages/server/src/query/engines/sqlite/columns/segment-files.ts'
@@ -280,9 +280,10 @@ export function plan(text: string, given: Readonly<Record<string, string>>): Pla
   const usual = bindAll(emission.placeholders.positional(sql))
   const ofParts = createEmission(SQLITE)
   const parts = emitPartGroups(statement, ofParts)
-  if (parts === undefined) return { usual, run: undefined }
+  if ('why' in parts) return { usual, run: undefined }
   const finish = (sql: string) => bindAll(ofParts.placeholders.positional(sql))
-  const { part, whole, found, columns, ...table } = parts
+  const { part, whole, found, columns: planned, ...table } = parts
+  const columns = 'why' in planned ? undefined : planned
   const { expressions = [], joinedRows, ownRows, ...columnPlan } = columns ?? {}
   return {
     usual,

@@ -54,11 +54,7 @@ export class ColumnExecutor {
   /** False if the statement itself must compute this part; then nothing was added, and nothing if the segment turns out to be damaged. */
   add(segment: Segment): boolean {
     const columns = new SegmentColumns(segment, this.#plan.columns, this.#decoded, this.#joined)
-    const all = [...this.#filters, ...this.#states.flatMap(({ filters }) => filters)]
-    if (!all.every((filter) => canFilter(filter, columns))) return false
-    if (!this.#states.every(({ state }) => state.canAdd(columns))) return false
-    if (this.#plan.keys.some(({ column }) => columns.stored(column) === undefined)) return false
-    if (this.#joined?.canMatch(columns) === false) return false
+    if (!this.#hasColumns(columns)) return false
     if (!this.#chooseRows(columns) || !this.#joinRows(columns)) return true
     const keys = this.#encodeKeys(columns)
     if (keys === undefined) return false
@@ -75,6 +71,22 @@ export class ColumnExecutor {
     const grouped: GroupedRows = { rows, slots, groups, total: this.#groups.count, counts }
     for (const { state, filters } of this.#states) state.add(columns, grouped, createMask(filters, columns))
     return true
+  }
+
+  /** Whether its header says that the segment can be added. What is joined is not looked at. */
+  canAdd(segment: Segment): boolean {
+    if (this.#plan.joined !== undefined) return true
+    return this.#hasColumns(new SegmentColumns(segment, this.#plan.columns, this.#decoded))
+  }
+
+  #hasColumns(columns: SegmentColumns): boolean {
+    const all = [...this.#filters, ...this.#states.flatMap(({ filters }) => filters)]
+    return (
+      all.every((filter) => canFilter(filter, columns)) &&
+      this.#states.every(({ state }) => state.canAdd(columns)) &&
+      this.#plan.keys.every(({ column }) => columns.stored(column) !== undefined) &&
+      this.#joined?.canMatch(columns) !== false
+    )
   }
 
   /** The filters that the header of a segment does not decide; undefined if it says that no row fits. */

@@ -4,7 +4,6 @@ import type { ResultColumn } from 'gatehouse-iql'
 import type { NamedColumn } from '../batches/row-error.ts'
 import type { SpoolEncoder } from '../batches/spool-file.ts'
 import type { CatalogueChange, CatalogueRow } from '../catalogue/definition.ts'
-import type { ColumnPlan, OwnRows } from '../columns/plan.ts'
 import type { CostClass } from '../model/cost-class.ts'
 import type { Cell, Encoding, ReadOutcome } from '../model/result.ts'
 import type { AgentCallRows } from './agent-calls.ts'
@@ -14,19 +13,11 @@ import type { ColumnTables } from './column-tables.ts'
 import type { WrittenTable } from './commit-listeners.ts'
 import type { DocumentRows } from './document-rows.ts'
 import type { Dialect } from './emit/dialect.ts'
-import type {
-  Bind,
-  Bindable,
-  EmittedSql,
-  PartsTable,
-  Placeholders,
-  ScalarBindable,
-  SharedValues,
-  SqlStatement,
-} from './emit/parameters.ts'
+import type { Bind, Bindable, EmittedSql, Placeholders, ScalarBindable, SharedValues } from './emit/parameters.ts'
 import type { KeeperLease, KeeperTerm } from './keeper-lease.ts'
 import type { KeptEngine, KeptPlan } from './kept-engine.ts'
 import type { LiveSource } from './live-source.ts'
+import type { PartsRun } from './parts-run.ts'
 import type { RetentionRows } from './retention-rows.ts'
 import type { TableSizes } from './table-sizes.ts'
 import type { WatchRows } from './watch-rows.ts'
@@ -136,25 +127,6 @@ export interface ReadRun {
   readonly limits: ReadLimits
   /** Another way to compute the same result, which the engine may choose. */
   readonly parts?: PartsRun | undefined
-}
-
-/** A grouping of a table by parts: see part-groups.ts. */
-export interface PartsRun extends PartsTable {
-  readonly part: SqlStatement
-  readonly whole: SqlStatement
-  readonly found: SqlStatement
-  readonly columns: ColumnsRun | undefined
-}
-
-export interface ColumnsRun {
-  readonly plan: ColumnPlan
-  readonly expressions: readonly SqlStatement[]
-  /** The values of the other table of a join, in a range of its rows. */
-  readonly joinedRows?: SqlStatement | undefined
-  /** The values of the columns of the table, in a range of its rows. */
-  readonly ownRows?: OwnRows<SqlStatement> | undefined
-  /** The most bytes of kept results; 0 or absent: none is kept. */
-  readonly keptBytes?: number | undefined
 }
 
 export interface ReadLimits {

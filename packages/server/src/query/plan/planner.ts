@@ -24,7 +24,7 @@ import { atOnce, type Steps } from '../../lib/turns.ts'
 import { findAccess, NO_LICENCES, noAccess, type TableLicences, type TableRights } from '../catalogue/licences.ts'
 import { type CatalogueSnapshot, viewFor } from '../catalogue/snapshot.ts'
 import { AUDIT_LOG } from '../catalogue/system-tables.ts'
-import type { EmittedColumnPlan } from '../engines/emit/column-plan.ts'
+import type { EmittedColumnPlan, NotPlanned } from '../engines/emit/column-plan.ts'
 import { type BulkEmission, type Emission, emitExpression } from '../engines/emit/emission.ts'
 import { returningGiven } from '../engines/emit/given-row.ts'
 import type { EmittedSql, PartsPlan, PlannedColumns } from '../engines/emit/parameters.ts'
@@ -62,6 +62,12 @@ export interface Planned extends CachedPlan {
 }
 
 type Unemitted = Pick<Planned, 'text' | 'scopes' | 'licensed' | 'snapshot' | 'bound' | 'autoParameters' | 'literals'>
+
+/** A query that may read column segments, by parts and as a whole. */
+export interface ColumnsPlan {
+  readonly usual: EmittedSql
+  readonly parts: PartsPlan
+}
 
 export interface KeyColumn {
   readonly name: string
@@ -253,7 +259,7 @@ export class Planner {
         })
         yield
         const parts = keys.length === 0 ? this.#planParts(statement, autoParameters) : undefined
-        const emitted = parts === undefined ? whole : { ...whole, parts }
+        const emitted = parts === undefined || 'why' in parts ? whole : { ...whole, parts }
         const cost = estimateCost(
           statement,
           (table) => snapshot.findIndexes(table),
@@ -301,14 +307,22 @@ export class Planner {
     return atOnce(this.#finish((emission) => `SELECT ${emitExpression(expression, emission)} AS c0`))
   }
 
-  #planParts(query: BoundQuery, parameters: readonly AutoParameter[]): PartsPlan | undefined {
+  /** A query as it reads column segments, or why it does not. */
+  planColumns(query: BoundQuery, parameters: readonly AutoParameter[]): ColumnsPlan | NotPlanned {
+    const parts = this.#planParts(query, parameters)
+    if ('why' in parts) return parts
+    if ('why' in parts.columns) return parts.columns
+    return { usual: this.emitQuery(query), parts }
+  }
+
+  #planParts(query: BoundQuery, parameters: readonly AutoParameter[]): PartsPlan | NotPlanned {
     const emission = createEmission(this.#engine.dialect, { autoParameters: parameterSlots(parameters) })
     const parts = emitPartGroups(query, emission)
-    if (parts === undefined) return undefined
+    if ('why' in parts) return parts
     const finish = (text: string): EmittedSql => this.#engine.finish(emission.placeholders, text)
     const { part, whole, found, columns, ...table } = parts
     const statements = { part: finish(part), whole: finish(whole), found: finish(found) }
-    return { ...table, ...statements, columns: columns && finishColumns(columns, finish) }
+    return { ...table, ...statements, columns: 'why' in columns ? columns : finishColumns(columns, finish) }
   }
 
   *#finish(emit: (emission: Emission) => string, of?: Finished): Steps<EmittedSql> {

@@ -10,11 +10,13 @@ import { visibleViews } from '../catalogue/snapshot.ts'
 import {
   bindParameters,
   type EmittedSql,
+  type PartsPlan,
   type RunValues,
   type SqlStatement,
   sizeOfAll,
 } from '../engines/emit/parameters.ts'
 import type { Engine, IdempotencyKey, ReadLimits, ReadRun, Stoppable, WholeRead } from '../engines/engine.ts'
+import type { PartsRun } from '../engines/parts-run.ts'
 import type { KeptViews } from '../kept/kept-views.ts'
 import { type Cell, type Encoding, isText, type ReadOutcome } from '../model/result.ts'
 import type { PlanRights } from '../plan/plan-caches.ts'
@@ -171,19 +173,25 @@ export function readRun(call: QueryCall, env: ExecutionEnv): ReadRun {
   const parameters = bindParameters(emitted, values, env.engine.bind)
   const run = { owner: callOwner(call.principal), parameters, encoding, limits }
   if (emitted.parts === undefined) return run
-  const { part, whole, found, columns, ...table } = emitted.parts
-  const bound = (emitted: EmittedSql): SqlStatement => ({
-    sql: emitted.sql,
-    parameters: bindParameters(emitted, values, env.engine.bind),
-  })
-  const ofColumns = columns && {
-    plan: columns.plan,
-    expressions: columns.expressions.map(bound),
-    joinedRows: columns.joinedRows && bound(columns.joinedRows),
-    ownRows: columns.ownRows && { ...columns.ownRows, rows: bound(columns.ownRows.rows) },
-  }
-  return {
-    ...run,
-    parts: { ...table, part: bound(part), whole: bound(whole), found: bound(found), columns: ofColumns },
-  }
+  return { ...run, parts: bindParts(emitted.parts, (emitted) => bindStatement(emitted, values, env)) }
+}
+
+export function bindStatement(emitted: EmittedSql, values: RunValues, env: ExecutionEnv): SqlStatement {
+  return { sql: emitted.sql, parameters: bindParameters(emitted, values, env.engine.bind) }
+}
+
+export function bindParts(
+  { part, whole, found, columns, ...table }: PartsPlan,
+  bound: (emitted: EmittedSql) => SqlStatement,
+): PartsRun {
+  const ofColumns =
+    'why' in columns
+      ? undefined
+      : {
+          plan: columns.plan,
+          expressions: columns.expressions.map(bound),
+          joinedRows: columns.joinedRows && bound(columns.joinedRows),
+          ownRows: columns.ownRows && { ...columns.ownRows, rows: bound(columns.ownRows.rows) },
+        }
+  return { ...table, part: bound(part), whole: bound(whole), found: bound(found), columns: ofColumns }
 }

@@ -27,6 +27,7 @@ import {
 } from './call.ts'
 import { writeToCatalogue } from './catalogue-table.ts'
 import { define } from './define.ts'
+import { explainColumns } from './explain-columns.ts'
 import { explainRetention } from './explain-retention.ts'
 import { introspect } from './introspect.ts'
 
@@ -50,8 +51,9 @@ export async function execute(run: RunningCall, env: ExecutionEnv): Promise<Quer
       return statement.table.isSystem ? toResult(run, await writeToCatalogue(statement, run, env)) : write(run, env)
     case 'explain': {
       const plan = introspect(statement, run, env.engine)
-      const measured = statement.analyzed === undefined ? [] : await analyze(statement.analyzed, run, env)
-      return { kind: 'rows', encoders, rows: [...plan, ...measured.map((line) => [line])], isTruncated: false }
+      const lines = [...(await explainColumns(statement.statement, run, env))]
+      if (statement.analyzed !== undefined) lines.push(...(await analyze(statement.analyzed, run, env)))
+      return { kind: 'rows', encoders, rows: [...plan, ...lines.map((line) => [line])], isTruncated: false }
     }
     case 'explain-retention':
       return { kind: 'rows', encoders, rows: [await explainRetention(statement, run, env)], isTruncated: false }

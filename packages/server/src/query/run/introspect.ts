@@ -16,7 +16,6 @@ import { viewFor } from '../catalogue/snapshot.ts'
 import type { Engine } from '../engines/engine.ts'
 import type { Cell } from '../model/result.ts'
 import { explain } from '../plan/explain.ts'
-import { explainColumns } from '../plan/explain-columns.ts'
 import { planLive } from '../plan/live.ts'
 import type { RunningCall } from './call.ts'
 
@@ -26,10 +25,7 @@ export function introspect(statement: Introspection, run: RunningCall, engine: E
   const { snapshot } = run.planned
   switch (statement.kind) {
     case 'explain':
-      return [
-        ...explain(statement.statement, (table) => snapshot.findIndexes(table)),
-        ...explainColumns(statement.statement, run.planned, engine),
-      ].map((line) => [line])
+      return explain(statement.statement, (table) => snapshot.findIndexes(table)).map((line) => [line])
     case 'explain-live':
       return [explainLive(statement, run, engine)]
     case 'show-tables':

@@ -36,6 +36,11 @@ export interface EmittedColumnPlan extends ColumnPlan {
   readonly ownRows?: OwnRows<Sql> | undefined
 }
 
+/** Why a statement, or its part of a table, is not computed in another way: for EXPLAIN. */
+export interface NotPlanned {
+  readonly why: string
+}
+
 /** The parameter with a value of the column: a text of a dictionary, or a time. */
 const COLUMN_VALUE = '@v'
 
@@ -45,25 +50,36 @@ interface Grouping {
   readonly join: AsofJoin | undefined
   readonly where: BoundExpression | undefined
   readonly groupBy: readonly BoundExpression[]
-  /** In the order of the columns of the parts. Undefined where only the statement knows how to compute one. */
-  readonly states: readonly (ColumnStateSql | undefined)[]
+  /** In the order of the columns of the parts. */
+  readonly states: readonly NamedState[]
 }
 
-/** Undefined if a part of the grouping is not of a shape that the executor knows. */
+export interface NamedState {
+  /** Of the aggregate. */
+  readonly name: string
+  /** Undefined where only the statement knows how to compute it. */
+  readonly state: ColumnStateSql | undefined
+}
+
+/** What the executor computes, if all parts of the grouping have a shape that it knows. */
 export function planColumns(
   { source, join, where, groupBy, states }: Grouping,
   emission: Emission,
-): EmittedColumnPlan | undefined {
+): EmittedColumnPlan | NotPlanned {
   const right = join?.right.kind === 'table' ? join.right : undefined
   const shapes = new Shapes(source, right, emission)
   const filters = shapes.filters([source.filter, where])
   const keys = groupBy.map((key) => shapes.key(key))
-  const parts = states.map((state) => state && shapes.part(state))
-  if (filters === undefined || !isWhole(keys) || !isWhole(parts)) return undefined
+  const parts = states.map(({ state }) => state && shapes.part(state))
+  if (filters === undefined)
+    return { why: 'a condition neither compares a column with constants nor is about one Text column alone' }
+  if (!isWhole(keys)) return { why: `key ${keys.indexOf(undefined) + 1} of GROUP BY can only be computed from rows` }
+  if (!isWhole(parts)) return { why: `${states[parts.indexOf(undefined)]?.name} can only be computed from rows here` }
   const joined = join && right && shapes.join(join, right)
   // Which rows count is known before they are joined.
-  if (filters.some(({ column }) => shapes.isJoined(column)) || (join !== undefined && joined === undefined))
-    return undefined
+  if (filters.some(({ column }) => shapes.isJoined(column)))
+    return { why: 'a condition is about the other table of the ASOF JOIN' }
+  if (join !== undefined && joined === undefined) return { why: 'this ASOF JOIN can only be computed from rows' }
   const { columns, states: computed, expressions } = shapes
   const joinedRows = joined && right && shapes.joinedRows(right)
   const isSlowFromRows = join !== undefined || computed.some(({ kind }) => kind === 'values')

@@ -87,7 +87,7 @@ export interface PartsPlan extends PartsTable {
   readonly part: EmittedSql
   readonly whole: EmittedSql
   readonly found: EmittedSql
-  readonly columns: PlannedColumns | undefined
+  readonly columns: PlannedColumns | { readonly why: string }
 }
 
 export interface PlannedColumns {

@@ -18,7 +18,7 @@ import {
 import { once } from '../../../lib/once.ts'
 import { aggregateShape, emitFactors, emitTerms, percentileParts } from './aggregate.ts'
 import { emitAsof, sourceIds } from './asof.ts'
-import { type EmittedColumnPlan, planColumns } from './column-plan.ts'
+import { type EmittedColumnPlan, type NamedState, type NotPlanned, planColumns } from './column-plan.ts'
 import { type ColumnStateSql, isPercentile, type PartAggregate, type PartGroupsSql, type Sql } from './dialect.ts'
 import { type Emission, emitExpression } from './emission.ts'
 import type { PartsTable } from './parameters.ts'
@@ -32,7 +32,7 @@ export interface PartGroups extends PartsTable {
   /** Counts the rows for which the conditions are true, up to FEW_FOUND_ROWS. */
   readonly found: Sql
   /** How to compute parts from column segments, where that is possible. */
-  readonly columns: EmittedColumnPlan | undefined
+  readonly columns: EmittedColumnPlan | NotPlanned
 }
 
 /** The temporary table of the parts. */
@@ -42,24 +42,24 @@ export const PART_ROWS = 'n'
 /** An index that leaves fewer rows than this is faster than all column segments. */
 export const FEW_FOUND_ROWS = 20_000
 
-/** Undefined if the query is not a grouping of a table, or uses something that cannot be computed from parts. */
-export function emitPartGroups(query: BoundQuery, emission: Emission): PartGroups | undefined {
+/** Why it is not, if the query is not a grouping of a table, or uses something that cannot be computed from parts. */
+export function emitPartGroups(query: BoundQuery, emission: Emission): PartGroups | NotPlanned {
   const { body } = query
   const { partGroups } = emission.dialect
   if (partGroups === undefined || query.with.length > 0 || body.kind !== 'select' || body.latest !== undefined)
-    return undefined
+    return NO_GROUPING
   const { where, groupBy } = body
   const join = body.from?.kind === 'asof' ? body.from : undefined
   const from = join === undefined ? body.from : join.left
-  if (!body.grouped || !isPlainTable(from) || (join !== undefined && !isPlainTable(join.right))) return undefined
+  if (!body.grouped || !isPlainTable(from) || (join !== undefined && !isPlainTable(join.right))) return NO_GROUPING
   const rowId = partGroups.rowId(from.table)
   const nodes = groupNodes(query, body)
-  if (rowId === undefined || nodes === undefined) return undefined
+  if (rowId === undefined || nodes === undefined) return HAS_QUERY
   // Without keys there is a row although the table has none: it must not depend on what else is in the outputs.
-  if (groupBy.length === 0 && nodes.aggregates.length === 0) return undefined
+  if (groupBy.length === 0 && nodes.aggregates.length === 0) return NO_GROUPING
   // A sub-query would run again for each part.
   const expressions = [...groupBy, ...present(where), ...present(from.filter), ...nodes.aggregates]
-  if (!expressions.every(isPlain)) return undefined
+  if (!expressions.every(isPlain)) return HAS_QUERY
 
   const range = `s${from.id}.${rowId} BETWEEN @first AND @last`
   const rows =
@@ -70,8 +70,8 @@ export function emitPartGroups(query: BoundQuery, emission: Emission): PartGroup
     const split = isPercentile(node.function)
       ? splitPercentile(node, partGroups, emission)
       : splitAggregate(node, partGroups, emission)
-    if (split === undefined) return undefined
-    replaced.set(node, split.whole(split.parts.map((part) => parts.column(part))))
+    if (split === undefined) return { why: `${node.function} can only be computed from rows here` }
+    replaced.set(node, split.whole(split.parts.map((part) => parts.column(part, node.function))))
   }
   for (const node of nodes.keys) replaced.set(node, `k${node.index}`)
 
@@ -86,7 +86,7 @@ export function emitPartGroups(query: BoundQuery, emission: Emission): PartGroup
     ...emitBounds(query, grouped),
   ].join(' ')
   // How much each operation may create depends on how many there are.
-  if (emission.placeholders.createsValues) return undefined
+  if (emission.placeholders.createsValues) return { why: 'the length of its texts depends on the number of rows' }
   // So does how many values each percentile may hold: as in the usual plan.
   if (nodes.aggregates.some((node) => isPercentile(node.function))) emitQuery(query, emission)
   return {
@@ -104,6 +104,9 @@ export function emitPartGroups(query: BoundQuery, emission: Emission): PartGroup
     columns: planColumns({ source: from, join, where, groupBy, states: parts.states }, emission),
   }
 }
+
+const NO_GROUPING: NotPlanned = { why: 'only a grouping of one table, or of an ASOF JOIN of two, can read them' }
+const HAS_QUERY: NotPlanned = { why: 'it has a sub-query' }
 
 function isPlainTable(source: Source | undefined): source is TableSource {
   return source?.kind === 'table' && !source.table.isSystem && source.changedOnly === undefined
@@ -213,18 +216,22 @@ function splitAggregate(node: Aggregate, { aggregate }: PartGroupsSql, emission:
 
 /** The columns of the parts: the number of rows, then those of each aggregate. */
 class Parts {
-  readonly #columns = new Map<Sql, { readonly name: Sql; readonly part: PartAggregate }>()
+  readonly #columns = new Map<Sql, { readonly name: Sql; readonly part: PartAggregate; readonly aggregate: string }>()
 
   constructor() {
     const state: ColumnStateSql = { kind: 'rows', arguments: [], filter: undefined }
-    this.#columns.set('count(*)', { name: PART_ROWS, part: { sql: 'count(*)', isInteger: true, state } })
+    this.#columns.set('count(*)', {
+      name: PART_ROWS,
+      part: { sql: 'count(*)', isInteger: true, state },
+      aggregate: 'count',
+    })
   }
 
   /** Equal aggregates share a column. */
-  column(part: PartAggregate): Sql {
+  column(part: PartAggregate, aggregate: string): Sql {
     const known = this.#columns.get(part.sql)
     const name = known?.name ?? `a${this.#columns.size}`
-    if (known === undefined) this.#columns.set(part.sql, { name, part })
+    if (known === undefined) this.#columns.set(part.sql, { name, part, aggregate })
     return name
   }
 
@@ -242,8 +249,8 @@ class Parts {
     return [...this.#columns.values()].some(({ part }) => part.isSlow === true)
   }
 
-  get states(): (ColumnStateSql | undefined)[] {
-    return [...this.#columns.values()].map(({ part }) => part.state)
+  get states(): NamedState[] {
+    return [...this.#columns.values()].map(({ part, aggregate }) => ({ name: aggregate, state: part.state }))
   }
 }
 

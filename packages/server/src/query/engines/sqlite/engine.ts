@@ -16,7 +16,6 @@ import type {
   Engine,
   EngineLoad,
   IdempotencyKey,
-  PartsRun,
   PreparedRead,
   ReadStatement,
   WriteOutcome,
@@ -26,6 +25,7 @@ import type {
 import type { EngineOptions } from '../engine-options.ts'
 import { IdempotencyCleanup } from '../idempotency-cleanup.ts'
 import { KeeperLease } from '../keeper-lease.ts'
+import type { PartsRun } from '../parts-run.ts'
 import { RetentionRows } from '../retention-rows.ts'
 import { TableSizes } from '../table-sizes.ts'
 import { WatchRows } from '../watch-rows.ts'

@@ -15,7 +15,15 @@ import {
 } from '../../../catalogue/definition.ts'
 import { canBeStored, SEGMENT_ROWS } from '../../../columns/segment.ts'
 import { ENTRIES } from '../../catalogue-sql.ts'
-import type { ColumnStatus, ColumnsVerified, ColumnTables } from '../../column-tables.ts'
+import type {
+  ColumnStatus,
+  ColumnsExplained,
+  ColumnsVerified,
+  ColumnTables,
+  ExplainedQuery,
+  ExplainJob,
+  ExplainOutcome,
+} from '../../column-tables.ts'
 import type { ColumnOptions, CompactionTiming } from '../../engine-options.ts'
 import { SQLITE } from '../dialect/dialect.ts'
 import { rowId } from '../dialect/row-id.ts'
@@ -50,14 +58,14 @@ const DEFAULT_TIMING: CompactionTiming = {
   smallRows: SEGMENT_ROWS / MERGED_SEGMENTS,
 }
 
-/** The reader processes: they run a job at the lowest priority. */
+/** The reader processes: they run a job in the background at the lowest priority. */
 interface SegmentReaders {
   read(
     owner: string,
-    job: SegmentJob,
+    job: SegmentJob | ExplainJob,
     running: { readonly signal: AbortSignal },
-    background: { onStart(): void },
-  ): AsyncGenerator<Uint8Array, SegmentOutcome, void>
+    background?: { onStart(): void },
+  ): AsyncGenerator<Uint8Array, SegmentOutcome | ExplainOutcome, void>
 }
 
 export interface CompactionOptions {
@@ -263,13 +271,9 @@ export class Compaction implements ColumnTables {
     this.#hasFiles = left > 0 || used.size > 0
   }
 
-  async #job(job: SegmentJob): Promise<SegmentOutcome> {
+  async #job(job: SegmentJob): Promise<SegmentOutcome | ExplainOutcome> {
     const { signal } = this.#stop
-    const chunks = this.#options.pool.read(OWNER, job, { signal }, { onStart() {} })
-    for (;;) {
-      const next = await chunks.next()
-      if (next.done) return next.value
-    }
+    return takeOutcome(this.#options.pool.read(OWNER, job, { signal }, { onStart() {} }))
   }
 
   #read<Result>(read: (database: Database) => Result): Promise<Result> {
@@ -284,9 +288,12 @@ export class Compaction implements ColumnTables {
     return this.#options.columns.isOn
   }
 
-  count(table: string): { readonly ready: number; readonly others: number } {
-    const { ready, marked, missing } = readStatus(this.#options.reading, table)
-    return { ready, others: marked + missing }
+  async explain(query: ExplainedQuery, signal: AbortSignal): Promise<ColumnsExplained> {
+    const { owner, sql, parameters, parts, isAllSeen } = query
+    const job = { kind: 'explain-columns', usual: { sql, parameters }, parts, isAllSeen } as const
+    const outcome = await takeOutcome(this.#options.pool.read(owner, job, { signal }))
+    if (outcome.kind !== 'explained') throw new Error('The outcome of another job')
+    return outcome.explained
   }
 
   counts(): readonly (readonly ['ready' | 'marked' | 'missing', number])[] {
@@ -340,6 +347,13 @@ export class Compaction implements ColumnTables {
     clearInterval(this.#timer)
     this.#stop.abort(new Error('The database is closed'))
     await this.#running
+  }
+}
+
+async function takeOutcome<Outcome>(chunks: AsyncGenerator<Uint8Array, Outcome, void>): Promise<Outcome> {
+  for (;;) {
+    const next = await chunks.next()
+    if (next.done) return next.value
   }
 }
 

@@ -6,11 +6,13 @@ import { endWithServer } from '../../../../child-process/end-with-server.ts'
 import { decodePayload, FRAME, readFrameSync, writeFrameSync } from '../../../../child-process/frames.ts'
 import { BACKGROUND_PRIORITY, lowerPriority, READ_PRIORITY } from '../../../../child-process/priority.ts'
 import { release } from '../../../../lib/release.ts'
+import type { ExplainJob, ExplainOutcome } from '../../column-tables.ts'
 import type { WriteOutcome, WriteReply } from '../../engine.ts'
 import { tempFilesError } from '../../runtime-error.ts'
 import { runSegmentJob, type SegmentJob } from '../columns/segment-jobs.ts'
 import { openForWriting } from '../connection.ts'
 import { describeFailure } from '../failure.ts'
+import { explainParts } from '../read/explain-parts.ts'
 import { encodeKeptChunk, type KeptJob, readKept } from '../read/kept-read.ts'
 import { type LiveJob, type LiveOutcome, readLive } from '../read/live-read.ts'
 import { StatementCache } from '../statement-cache.ts'
@@ -62,13 +64,26 @@ async function readJobs(database: string): Promise<void> {
 
 function read(connections: ReadConnections, job: ReaderJob) {
   if (!('kind' in job)) return readLong(connections, job, sendChunk)
-  if (job.kind === 'live') return live(connections, job)
-  return job.kind === 'kept' ? kept(connections, job) : segment(connections, job)
+  switch (job.kind) {
+    case 'live':
+      return live(connections, job)
+    case 'kept':
+      return kept(connections, job)
+    case 'explain-columns':
+      return explain(connections, job)
+    default:
+      return segment(connections, job)
+  }
 }
 
 async function kept(connections: ReadConnections, job: KeptJob) {
   const { connection, statements } = await connections.forRows()
   return readKept(connection, statements, job, (rows) => writeFrameSync(OUTPUT, FRAME.chunk, encodeKeptChunk(rows)))
+}
+
+async function explain(connections: ReadConnections, job: ExplainJob): Promise<ExplainOutcome> {
+  const { connection, segments } = await connections.forRows()
+  return { kind: 'explained', explained: explainParts(connection, job, segments) }
 }
 
 async function segment(connections: ReadConnections, job: SegmentJob) {

@@ -11,6 +11,7 @@ import { processorTime } from '../../../../child-process/processor-time.ts'
 import { programFile } from '../../../../child-process/program.ts'
 import { refuse } from '../../../errors.ts'
 import type { Cell, ReadOutcome } from '../../../model/result.ts'
+import type { ExplainJob, ExplainOutcome } from '../../column-tables.ts'
 import type { ReadRun, ReadStatement, WriteOutcome, WriteReply } from '../../engine.ts'
 import { memoryError } from '../../runtime-error.ts'
 import type { OwnTime } from '../../slots/expectations.ts'
@@ -26,10 +27,10 @@ import { UseWatch } from './use-watch.ts'
 /** Plain data, which can cross to another process. */
 export type ReadJob = Omit<ReadStatement, 'cost'> & Omit<ReadRun, 'owner'>
 
-export type ReaderJob = ReadJob | LiveJob | SegmentJob | KeptJob
+export type ReaderJob = ReadJob | LiveJob | SegmentJob | ExplainJob | KeptJob
 
-export type JobOutcome<Job extends ReaderJob> = Job extends SegmentJob
-  ? SegmentOutcome
+export type JobOutcome<Job extends ReaderJob> = Job extends SegmentJob | ExplainJob
+  ? SegmentOutcome | ExplainOutcome
   : Job extends LiveJob
     ? LiveOutcome
     : Job extends KeptJob

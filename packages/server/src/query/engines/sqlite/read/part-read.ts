@@ -8,10 +8,10 @@ import type { Evaluate } from '../../../columns/filters.ts'
 import { JoinedRows } from '../../../columns/joined-rows.ts'
 import type { OwnRows } from '../../../columns/plan.ts'
 import { DamagedSegment, type RawValue, type Segment } from '../../../columns/segment.ts'
-import { HeldBytes, MAX_HELD_BYTES } from '../../../columns/states/state.ts'
+import { HeldBytes } from '../../../columns/states/state.ts'
 import type { SqlStatement } from '../../emit/parameters.ts'
 import { FEW_FOUND_ROWS, PART_ROWS, PARTS } from '../../emit/part-groups.ts'
-import type { ColumnsRun, PartsRun } from '../../engine.ts'
+import type { ColumnsRun, PartsRun } from '../../parts-run.ts'
 import type { KeptParts } from '../columns/kept-parts.ts'
 import { fromWide, WIDE_BYTES } from '../representation.ts'
 import { withNamed } from './named-parameters.ts'
@@ -71,22 +71,34 @@ export function readParts(
 function fill(connection: Database, usual: SqlStatement, run: PartsRun, source: SegmentSource): boolean {
   try {
     const segments = run.columns === undefined ? [] : source.find(run)
-    const hasSegments = segments.length > 0
-    if (!hasSegments && (run.keys === 0 || run.joined !== undefined || run.isSlowFromRows || !isLarge(connection, run)))
-      return false
-    const steps = explain(connection, usual)
-    const isWorth = hasSegments
-      ? sortsAsParts(connection, run, steps) && readsManyRows(connection, run, steps)
-      : sortsTable(steps)
-    if (!isWorth) return false
+    const choice = chooseParts(connection, usual, run, segments)
+    if (choice === 'rows' ? !isWorthFromRows(connection, usual, run) : choice !== 'segments') return false
     // The file itself is open for reading only.
     connection.pragma('query_only = OFF')
     connection.exec(run.create)
     const parts = new PartTable(connection, run)
-    return hasSegments ? parts.addSegments(segments, source) : parts.addAll()
+    return choice === 'segments' ? parts.addSegments(segments, source) : parts.addAll()
   } catch {
     return false
   }
+}
+
+/** Whether segments are read; if not, because there are none or because an index is faster. */
+export function chooseParts(
+  connection: Database,
+  usual: SqlStatement,
+  run: PartsRun,
+  segments: readonly ReadableSegment[],
+): 'segments' | 'rows' | 'index' | 'order' {
+  if (segments.length === 0) return 'rows'
+  const steps = explain(connection, usual)
+  if (!sortsAsParts(connection, run, steps)) return 'order'
+  return readsManyRows(connection, run, steps) ? 'segments' : 'index'
+}
+
+function isWorthFromRows(connection: Database, usual: SqlStatement, run: PartsRun): boolean {
+  if (run.keys === 0 || run.joined !== undefined || run.isSlowFromRows || !isLarge(connection, run)) return false
+  return sortsTable(explain(connection, usual))
 }
 
 /** The table of the parts, which has no rows yet. */
@@ -109,12 +121,12 @@ class PartTable {
 
   /** Adds segments, and the rows that are in none of them. */
   addSegments(segments: readonly ReadableSegment[], source: SegmentSource): boolean {
-    const { kept, heldBytes = MAX_HELD_BYTES } = source
+    const { kept, heldBytes } = source
     const { columns } = this.#run
     const [least, greatest] = this.#ends
     if (columns === undefined || least === null) return false
     const used = segments.filter(({ first, last }) => last >= least && first <= greatest)
-    const evaluate = this.#evaluator(columns)
+    const evaluate = createEvaluator(this.#connection, columns)
     const joined = this.#readJoined(columns, source, evaluate)
     const batches = new SegmentBatches(columns, { evaluate, heldBytes, kept, joined })
     const ranges = columns.ownRows === undefined ? used : this.#withRows(used, columns.ownRows)
@@ -211,23 +223,6 @@ class PartTable {
     }
   }
 
-  #evaluator({ expressions }: ColumnsRun): Evaluate {
-    const statements = expressions.map(({ sql, parameters }) => {
-      const statement = this.#connection.prepare<unknown[], RawValue>(sql).pluck(true).safeIntegers(true)
-      return (value: RawValue | undefined): RawValue => {
-        const given = value === undefined ? parameters : withNamed(parameters, { v: value })
-        return statement.get(...given) ?? null
-      }
-    })
-    return (expression, value) => {
-      const result = statements[expression]?.(value) ?? null
-      // A Decimal that is compared with a column.
-      return value === undefined && result instanceof Uint8Array && result.length === WIDE_BYTES
-        ? fromWide(result)
-        : result
-    }
-  }
-
   /** The first row of the part after one. Counts the rows of a part, unless the table has few gaps: then the identifiers say how many there are. */
   #nextParts(least: bigint, greatest: bigint): (first: bigint, size: number) => bigint | undefined {
     const { table, rowId } = this.#run
@@ -243,6 +238,24 @@ class PartTable {
       const next = isDense ? first + BigInt(size) : counted.get(first, size)
       return next === undefined || next > greatest ? undefined : next
     }
+  }
+}
+
+/** Computes the expressions of a plan by the engine's own functions. */
+export function createEvaluator(connection: Database, { expressions }: ColumnsRun): Evaluate {
+  const statements = expressions.map(({ sql, parameters }) => {
+    const statement = connection.prepare<unknown[], RawValue>(sql).pluck(true).safeIntegers(true)
+    return (value: RawValue | undefined): RawValue => {
+      const given = value === undefined ? parameters : withNamed(parameters, { v: value })
+      return statement.get(...given) ?? null
+    }
+  })
+  return (expression, value) => {
+    const result = statements[expression]?.(value) ?? null
+    // A Decimal that is compared with a column.
+    return value === undefined && result instanceof Uint8Array && result.length === WIDE_BYTES
+      ? fromWide(result)
+      : result
   }
 }
 

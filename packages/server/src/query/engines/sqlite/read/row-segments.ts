@@ -6,7 +6,7 @@ import type { Database, Statement } from 'better-sqlite3'
 import type { OwnRows } from '../../../columns/plan.ts'
 import { type RawValue, Segment, type SegmentColumn, writeSegment } from '../../../columns/segment.ts'
 import type { SqlStatement } from '../../emit/parameters.ts'
-import type { PartsRun } from '../../engine.ts'
+import type { PartsRun } from '../../parts-run.ts'
 import { withNamed } from './named-parameters.ts'
 import type { ReadableSegment } from './segment-batches.ts'
 

@@ -7,8 +7,8 @@ import { ColumnExecutor } from '../../../columns/executor.ts'
 import type { Evaluate } from '../../../columns/filters.ts'
 import type { JoinedRows } from '../../../columns/joined-rows.ts'
 import { DamagedSegment, type RawValue, SEGMENT_ROWS, type Segment } from '../../../columns/segment.ts'
-import { HeldBytes } from '../../../columns/states/state.ts'
-import type { ColumnsRun } from '../../engine.ts'
+import { HeldBytes, MAX_HELD_BYTES } from '../../../columns/states/state.ts'
+import type { ColumnsRun } from '../../parts-run.ts'
 import { type KeptParts, keptKey } from '../columns/kept-parts.ts'
 
 /** A range of rows whose segment may be read. Row identifiers, both included. */
@@ -30,7 +30,7 @@ const LEAST_ROWS_OF_GROUP = 8
 
 export interface BatchOptions {
   readonly evaluate: Evaluate
-  readonly heldBytes: number
+  readonly heldBytes: number | undefined
   readonly kept: KeptParts | undefined
   /** The other table of a join. */
   readonly joined: JoinedRows | undefined
@@ -64,6 +64,19 @@ export class SegmentBatches {
       })
     }
     return segments.map((segment) => added.get(segment) ?? false)
+  }
+
+  /** How many segments would be read, or have a part that the statement itself must compute, or no row that fits. */
+  explain(segments: readonly ReadableSegment[]) {
+    const executor = this.#start()
+    let [read, fromRows, skipped] = [0, 0, 0]
+    for (const segment of segments) {
+      const opened = openSegment(segment)
+      if (opened === undefined || !executor.canAdd(opened)) fromRows++
+      else if (executor.undecided(opened) === undefined) skipped++
+      else read++
+    }
+    return { read, fromRows, skipped }
   }
 
   /** The different values of a group are too many to be kept, and are merged faster than read. A join depends on the other table, too. */
@@ -145,7 +158,7 @@ export class SegmentBatches {
   }
 
   #start(): ColumnExecutor {
-    const { evaluate, heldBytes, joined } = this.#options
+    const { evaluate, heldBytes = MAX_HELD_BYTES, joined } = this.#options
     return new ColumnExecutor(this.#run.plan, evaluate, new HeldBytes(heldBytes), joined)
   }
 
