@@ -25,8 +25,8 @@ export interface ReadableSegment {
 const MAX_SEGMENTS = 16
 /** One in as many segments begins a batch, by its first row: a segment that is added or changed leaves the other batches as they are. */
 const BATCH_SEGMENTS = 8
-/** A result with more than one group for so many rows is not kept. */
-const LEAST_ROWS_OF_GROUP = 8
+/** A group that is read again takes as long as this number of rows in segments (bench: columns, again). Few groups are always kept. */
+const [FEW_GROUPS, LEAST_ROWS_OF_GROUP] = [64, 200]
 
 export interface BatchOptions {
   readonly evaluate: Evaluate
@@ -139,7 +139,8 @@ export class SegmentBatches {
       for (const row of computed) rows.push(row)
     })
     if (mayKeep) insert(rows)
-    if (mayKeep && isWhole && rows.length * LEAST_ROWS_OF_GROUP <= count) kept?.keep(key, { added, rows }, keptBytes)
+    const isWorth = rows.length <= FEW_GROUPS || rows.length * LEAST_ROWS_OF_GROUP <= count
+    if (mayKeep && isWhole && isWorth) kept?.keep(key, { added, rows }, keptBytes)
     return added
   }
 
