@@ -64,11 +64,12 @@ test('statements over segments of two tables have the answers of the rows', () =
         if (usual.isRefused) continue
         const marked = choice.of([0, 30, 100])
         const heldBytes = choice.of([192_000_000, 60_000])
+        const mergedGroups = choice.of([2048, 0])
         const { isOfParts, opened, ...answer } = table.parts(
           statement,
           () => choice.below(100) >= marked,
           {},
-          { heldBytes },
+          { heldBytes, mergedGroups },
         )
         assert.deepEqual(answer, usual, `seed ${SEED + round}, ${marked} % marked: ${statement}`)
         all++

@@ -259,9 +259,13 @@ export function makeStatement(choice: Choice): string {
   const having = choice.oneIn(6)
     ? ` HAVING ${choice.of(['count(*) > 2', '10 / (count(*) - 3) > 0', 'max(n) > 0'])}`
     : ''
-  const orderBy = choice.oneIn(3)
-    ? ` ORDER BY ${1 + choice.below(outputs.length)}${choice.of(['', ' DESC', ' DESC NULLS LAST'])}`
-    : ''
+  const direction = (): string => choice.of(['', ' DESC', ' DESC NULLS LAST', ' NULLS FIRST'])
+  const ordered = choice.oneIn(3)
+    ? [`${1 + choice.below(outputs.length)}${direction()}`]
+    : choice.oneIn(3)
+      ? keys.map((_key, index) => `${keys.length - index}${direction()}`)
+      : []
+  const orderBy = ordered.length === 0 ? '' : ` ORDER BY ${ordered.join(', ')}`
   const limit = choice.oneIn(4) ? ` LIMIT ${choice.below(20)}` : ''
   const table = choice.oneIn(8) ? 'filtered' : 'rows'
   return `SELECT ${choice.oneIn(8) ? 'DISTINCT ' : ''}${outputs.join(', ')} FROM ${table}${where}${grouped}${having}${orderBy}${limit}`

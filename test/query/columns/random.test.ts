@@ -27,7 +27,11 @@ test('statements over segments have the answers of the rows, whichever segments 
         const usual = table.usual(statement)
         if (usual.isRefused) continue
         const marked = choice.of([0, 0, 30, 100])
-        const options = { heldBytes: choice.of([192_000_000, 60_000]), keptBytes: choice.of([0, 1_000_000]) }
+        const options = {
+          heldBytes: choice.of([192_000_000, 60_000]),
+          keptBytes: choice.of([0, 1_000_000]),
+          mergedGroups: choice.of([2048, 0]),
+        }
         const isUsed = ranges.map(() => choice.below(100) >= marked)
         // Once more for results that were kept; with other segments, for those that must not be used.
         for (const use of [isUsed, isUsed, isUsed.map((is, index) => is && index % 3 > 0)]) {

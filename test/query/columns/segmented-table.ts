@@ -32,7 +32,7 @@ import { OpenSegments } from '../../../packages/server/src/query/engines/sqlite/
 import { openForReading } from '../../../packages/server/src/query/engines/sqlite/connection.ts'
 import { SQLITE } from '../../../packages/server/src/query/engines/sqlite/dialect/dialect.ts'
 import { describeFailure } from '../../../packages/server/src/query/engines/sqlite/failure.ts'
-import { readParts } from '../../../packages/server/src/query/engines/sqlite/read/part-read.ts'
+import { type PartsResult, readParts } from '../../../packages/server/src/query/engines/sqlite/read/part-read.ts'
 import type { ReadableSegment } from '../../../packages/server/src/query/engines/sqlite/read/segment-batches.ts'
 import { columnAffinity, toSqlite } from '../../../packages/server/src/query/engines/sqlite/representation.ts'
 import { marketCatalogue } from '../iql/market-catalogue.ts'
@@ -117,6 +117,7 @@ interface PartsOptions {
   readonly heldBytes?: number | undefined
   /** Of results of segments; none are kept by default. */
   readonly keptBytes?: number
+  readonly mergedGroups?: number | undefined
 }
 
 export class SegmentedTable {
@@ -195,7 +196,7 @@ export class SegmentedTable {
     statement: string,
     isUsed: (segment: number) => boolean = () => true,
     parameters: Readonly<Record<string, string>> = {},
-    { given, heldBytes, keptBytes = 0 }: PartsOptions = {},
+    { given, heldBytes, keptBytes = 0, mergedGroups }: PartsOptions = {},
   ): Answer {
     const { usual, run: planned } = plan(statement, parameters)
     const run = planned && { ...planned, columns: planned.columns && { ...planned.columns, keptBytes } }
@@ -221,22 +222,32 @@ export class SegmentedTable {
         this.#reader.prepare('SELECT 1 FROM rows').get()
         return given ?? segmentsOf(name)
       }
-      isOfParts = readParts(this.#reader, usual, run, { find: findSegments, kept: this.#kept, heldBytes }, take)
+      isOfParts = readParts(
+        this.#reader,
+        usual,
+        run,
+        { find: findSegments, kept: this.#kept, heldBytes, mergedGroups },
+        take,
+      )
       if (!isOfParts) take(usual)
     })
     return { ...answer, isOfParts, opened }
   }
 
-  #collect(read: (take: (statement: { sql: string; parameters: readonly unknown[] }) => void) => void): Answer {
+  #rows({ sql, parameters }: { readonly sql: string; readonly parameters: readonly unknown[] }): Iterable<unknown> {
+    return this.#reader
+      .prepare(sql)
+      .raw(true)
+      .safeIntegers(true)
+      .iterate(...parameters)
+  }
+
+  #collect(read: (take: (result: PartsResult) => void) => void): Answer {
     const rows: unknown[] = []
     try {
-      read(({ sql, parameters }) => {
-        for (const row of this.#reader
-          .prepare(sql)
-          .raw(true)
-          .safeIntegers(true)
-          .iterate(...parameters))
-          rows.push(row)
+      read((result) => {
+        const read = 'sql' in result ? this.#rows(result) : result
+        for (const row of read) rows.push(row)
       })
     } catch (error) {
       const failure = describeFailure(error)

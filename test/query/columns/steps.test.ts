@@ -238,8 +238,8 @@ class Model {
     }
     let rows: unknown[] | undefined
     const parts = { ...run, columns: run.columns && { ...run.columns, keptBytes: 1_000_000 } }
-    const isRead = readParts(this.#reader, usual, parts, { find, kept: this.#kept }, ({ sql, parameters }) => {
-      rows = this.#rows(sql, parameters)
+    const isRead = readParts(this.#reader, usual, parts, { find, kept: this.#kept }, (result) => {
+      rows = 'sql' in result ? this.#rows(result.sql, result.parameters) : [...result]
     })
     if (isRead) assert.deepEqual(rows, expected, statement)
   }

@@ -5,10 +5,11 @@
 import { MAX_INTEGER, MIN_INTEGER } from 'gatehouse-iql'
 import { once } from '../../lib/once.ts'
 import { choose, type Evaluate, Filter } from './filters.ts'
+import { sortGroups } from './group-order.ts'
 import { Groups } from './groups.ts'
 import type { JoinedRows } from './joined-rows.ts'
 import { encodeKey, type KeyCodes, SlotTable } from './keys.ts'
-import type { ColumnFilter, ColumnPlan, ColumnState } from './plan.ts'
+import type { ColumnFilter, ColumnPlan, ColumnState, KeyOrder } from './plan.ts'
 import type { RawValue, Segment } from './segment.ts'
 import { Buffers, SegmentColumns } from './segment-columns.ts'
 import { createState } from './states/create.ts'
@@ -169,13 +170,30 @@ export class ColumnExecutor {
     return id
   }
 
+  get count(): number {
+    return this.#groups.count
+  }
+
+  /** All groups, in the order of their keys. */
+  sort(order: readonly KeyOrder[]): ArrayLike<number> {
+    return sortGroups(this.#groups, order)
+  }
+
+  keys(group: number): RawValue[] {
+    return this.#groups.keysOf(group)
+  }
+
+  /** A part of a group: a sum may exceed 64 bits. */
+  part(group: number, index: number): RawValue {
+    const part = this.#plan.parts[index]
+    return part === undefined ? null : (this.#states[part.state]?.state.value(group, part.value) ?? null)
+  }
+
   /** A row of the table of the parts for each group; more where a sum exceeds 64 bits. */
   *rows(): Generator<RawValue[]> {
     for (let group = 0; group < this.#groups.count; group++) {
       const keys = this.#groups.keysOf(group)
-      let parts: RawValue[] | undefined = this.#plan.parts.map(
-        ({ state, value }) => this.#states[state]?.state.value(group, value) ?? null,
-      )
+      let parts: RawValue[] | undefined = this.#plan.parts.map((_part, index) => this.part(group, index))
       while (parts !== undefined) {
         const rest = excessParts(parts)
         yield [...keys, ...(rest === undefined ? parts : parts.map(clamped))]

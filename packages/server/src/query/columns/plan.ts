@@ -15,6 +15,28 @@ export interface ColumnPlan {
   readonly parts: readonly PartColumn[]
   /** The right side of an ASOF JOIN. */
   readonly joined?: JoinPlan | undefined
+  /** The result, where the executor has all groups. */
+  readonly result?: ColumnResult | undefined
+}
+
+/** A result that needs no further statement: outputs of each group, in the order of the keys. */
+export interface ColumnResult {
+  readonly outputs: readonly ColumnOutput[]
+  /** Of all keys. */
+  readonly order: readonly KeyOrder[]
+}
+
+/** `part` is an index into the parts. */
+export type ColumnOutput =
+  | { readonly kind: 'key'; readonly key: number }
+  | { readonly kind: 'value' | 'sum'; readonly part: number }
+  /** The mean has `shift` more digits after the point than the values. */
+  | { readonly kind: 'mean'; readonly part: number; readonly count: number; readonly shift: number }
+
+export interface KeyOrder {
+  readonly key: number
+  readonly descending: boolean
+  readonly nulls: 'first' | 'last'
 }
 
 /** A statement that reads the columns of the table itself, of its rows from @first to @last that count. */

@@ -16,6 +16,7 @@ import type {
   ColumnFilter,
   ColumnKey,
   ColumnPlan,
+  ColumnResult,
   ColumnState,
   JoinPlan,
   OwnRows,
@@ -52,6 +53,7 @@ interface Grouping {
   readonly groupBy: readonly BoundExpression[]
   /** In the order of the columns of the parts. */
   readonly states: readonly NamedState[]
+  readonly result: ColumnResult | undefined
 }
 
 export interface NamedState {
@@ -63,7 +65,7 @@ export interface NamedState {
 
 /** What the executor computes, if all parts of the grouping have a shape that it knows. */
 export function planColumns(
-  { source, join, where, groupBy, states }: Grouping,
+  { source, join, where, groupBy, states, result }: Grouping,
   emission: Emission,
 ): EmittedColumnPlan | NotPlanned {
   const right = join?.right.kind === 'table' ? join.right : undefined
@@ -83,8 +85,8 @@ export function planColumns(
   const { columns, states: computed, expressions } = shapes
   const joinedRows = joined && right && shapes.joinedRows(right)
   const isSlowFromRows = join !== undefined || computed.some(({ kind }) => kind === 'values')
-  const ownRows = isSlowFromRows ? shapes.ownRows(where) : undefined
-  return { columns, filters, keys, states: computed, parts, expressions, joined, joinedRows, ownRows }
+  const ownRows = isSlowFromRows || result !== undefined ? shapes.ownRows(where) : undefined
+  return { columns, filters, keys, states: computed, parts, expressions, joined, joinedRows, ownRows, result }
 }
 
 function isWhole<T>(items: readonly (T | undefined)[]): items is readonly T[] {

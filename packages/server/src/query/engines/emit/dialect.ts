@@ -81,7 +81,11 @@ export interface SplitAggregate {
   readonly parts: readonly PartAggregate[]
   /** Over the columns with the parts. */
   readonly whole: (columns: readonly Sql[]) => Sql
+  /** What it is where a group has one part: the part itself, a sum, or a mean with more digits after the point. */
+  readonly single?: SingleValue
 }
+
+export type SingleValue = 'value' | 'sum' | { readonly meanShift: number }
 
 export interface PartAggregate {
   /** Over the rows of a part. */

@@ -19,6 +19,7 @@ import { once } from '../../../lib/once.ts'
 import { aggregateShape, emitFactors, emitTerms, percentileParts } from './aggregate.ts'
 import { emitAsof, sourceIds } from './asof.ts'
 import { type EmittedColumnPlan, type NamedState, type NotPlanned, planColumns } from './column-plan.ts'
+import { planResult, type SingleParts } from './column-result.ts'
 import { type ColumnStateSql, isPercentile, type PartAggregate, type PartGroupsSql, type Sql } from './dialect.ts'
 import { type Emission, emitExpression } from './emission.ts'
 import type { PartsTable } from './parameters.ts'
@@ -66,12 +67,15 @@ export function emitPartGroups(query: BoundQuery, emission: Emission): PartGroup
     join === undefined ? emitRange(from, range, where, emission) : emitJoined(query, join, from, range, emission)
   const parts = new Parts()
   const replaced = new Map<BoundExpression, Sql>()
+  const singles = new Map<Aggregate, SingleParts>()
   for (const node of nodes.aggregates) {
     const split = isPercentile(node.function)
       ? splitPercentile(node, partGroups, emission)
       : splitAggregate(node, partGroups, emission)
     if (split === undefined) return { why: `${node.function} can only be computed from rows here` }
-    replaced.set(node, split.whole(split.parts.map((part) => parts.column(part, node.function))))
+    const columns = split.parts.map((part) => parts.column(part, node.function))
+    replaced.set(node, split.whole(columns))
+    singles.set(node, { single: split.single, parts: columns.map((column) => parts.place(column)) })
   }
   for (const node of nodes.keys) replaced.set(node, `k${node.index}`)
 
@@ -101,7 +105,10 @@ export function emitPartGroups(query: BoundQuery, emission: Emission): PartGroup
     part: `${rows.with}SELECT ${[...keys, ...parts.values].join(', ')} FROM ${rows.from}${whereClause(rows.where)}${groupClause(keys)}`,
     whole,
     found: emitFound(from, where, emission),
-    columns: planColumns({ source: from, join, where, groupBy, states: parts.states }, emission),
+    columns: planColumns(
+      { source: from, join, where, groupBy, states: parts.states, result: planResult(query, body, singles) },
+      emission,
+    ),
   }
 }
 
@@ -233,6 +240,10 @@ class Parts {
     const name = known?.name ?? `a${this.#columns.size}`
     if (known === undefined) this.#columns.set(part.sql, { name, part, aggregate })
     return name
+  }
+
+  place(column: Sql): number {
+    return [...this.#columns.values()].findIndex(({ name }) => name === column)
   }
 
   get values(): Sql[] {

@@ -58,7 +58,7 @@ function splitAggregate(
     case 'count': {
       const state = createState(args.length === 0 ? 'rows' : 'count', node)
       const part = integers(SQLITE_AGGREGATES.count(args, node, shape), state)
-      return { parts: [part], whole: ([part]) => `coalesce(sum(${part}), 0)` }
+      return { parts: [part], whole: ([part]) => `coalesce(sum(${part}), 0)`, single: 'value' }
     }
     case 'min':
     case 'bool_and':
@@ -81,6 +81,7 @@ function splitAggregate(
           integers(aggregateCall('count', args, shape), createState('count', node)),
         ],
         whole: ([sum = '', count]) => `gh_joined_mean(${columnHalves(sum)}, sum(${count}), ${scaleShift(node)})`,
+        single: { meanShift: scaleShift(node) },
       }
     case 'first':
       return end('first', 'min', node, args, shape)
@@ -145,7 +146,7 @@ function splitSum(
   if (product !== undefined || isHalvable(node, shape)) {
     const state = product === undefined ? createState('sum', node) : ofFactors(node)
     const part = integers(aggregateCall('sum', args, shape), state)
-    return { parts: [part], whole: ([part = '']) => `gh_joined(${columnHalves(part)})` }
+    return { parts: [part], whole: ([part = '']) => `gh_joined(${columnHalves(part)})`, single: 'sum' }
   }
   const part: PartAggregate = { sql: aggregateCall('gh_sum', args, shape), isInteger: false, state: undefined }
   return { parts: [part], whole: ([column]) => `gh_sum(${column})` }
@@ -193,7 +194,7 @@ function extreme(name: 'min' | 'max', node: Aggregate, args: readonly Sql[], sha
   const sql = aggregateCall(name, args, shape)
   const [argument] = node.arguments
   const state = argument !== undefined && isWide(argument.type) ? undefined : createState(name, node)
-  return { parts: [{ sql, isInteger: false, state }], whole: ([column]) => `${name}(${column})` }
+  return { parts: [{ sql, isInteger: false, state }], whole: ([column]) => `${name}(${column})`, single: 'value' }
 }
 
 /** Of the rows with the first value of the order, or the last, the least value, or the greatest: so the parts need the order too. */
@@ -214,7 +215,7 @@ function end(
       state: { ...createState(kind, node), value: 1 },
     },
   ]
-  return { parts, whole: ([value, order]) => `gh_${kind}(${value}, ${order})` }
+  return { parts, whole: ([value, order]) => `gh_${kind}(${value}, ${order})`, single: 'value' }
 }
 
 function integers(sql: Sql, state: ColumnStateSql | undefined): PartAggregate {

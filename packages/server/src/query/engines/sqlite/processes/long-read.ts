@@ -3,8 +3,7 @@ import { type ReadOutcome, type RowEncoder, wireForm } from '../../../model/resu
 import { createEncoder } from '../../../results/byte-encoder.ts'
 import { LongRows } from '../../../results/long-rows.ts'
 import { BoundedRows, CHUNK_BYTES } from '../../bounded-rows.ts'
-import type { SqlStatement } from '../../emit/parameters.ts'
-import { readParts } from '../read/part-read.ts'
+import { type PartsResult, readParts } from '../read/part-read.ts'
 import type { TableRecord } from '../read/records.ts'
 import type { RowTaker } from '../read/row-pages.ts'
 import { longRowDecoder } from '../representation.ts'
@@ -31,7 +30,10 @@ type Connections = Pick<ReadConnections, 'forRows' | 'forPages'>
 async function readRows(connections: Connections, job: ReadJob, result: LongResult): Promise<void> {
   const { connection, feed, segments } = await connections.forRows()
   const names = [...job.columns.map((_, index) => `c${index}`), ...job.keyColumns.map((_, index) => `k${index}`)]
-  const addAll = (statement: SqlStatement): void => feed.read(statement, names, (raw) => result.takeRow(raw))
+  const addAll = (read: PartsResult): void => {
+    if ('sql' in read) feed.read(read, names, (raw) => result.takeRow(raw))
+    else for (const raw of read) if (!result.takeRow(raw)) return
+  }
   const isRead = job.parts !== undefined && readParts(connection, job, job.parts, segments, addAll)
   if (!isRead) addAll(job)
 }

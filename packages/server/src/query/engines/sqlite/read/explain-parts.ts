@@ -24,12 +24,8 @@ export function explainParts(
     const choice = chooseParts(connection, usual, parts, segments)
     if (choice !== 'segments') return { why: REASONS[choice === 'rows' ? 'few' : choice] }
     const { marked, missing } = readStatus(connection, parts.name)
-    const batches = new SegmentBatches(columns, {
-      evaluate: createEvaluator(connection, columns),
-      heldBytes,
-      kept: undefined,
-      joined: undefined,
-    })
+    const evaluate = createEvaluator(connection, columns)
+    const batches = new SegmentBatches(columns, { evaluate, heldBytes, kept: undefined, joined: undefined }, () => {})
     const { read, fromRows, skipped } = batches.explain(segments)
     const others = marked + missing
     return isAllSeen

@@ -15,6 +15,7 @@ import type { ColumnsRun, PartsRun } from '../../parts-run.ts'
 import type { KeptParts } from '../columns/kept-parts.ts'
 import { fromWide, WIDE_BYTES } from '../representation.ts'
 import { withNamed } from './named-parameters.ts'
+import { resultRows } from './result-rows.ts'
 import { RowSegments } from './row-segments.ts'
 import { openSegment, type ReadableSegment, SegmentBatches } from './segment-batches.ts'
 
@@ -29,6 +30,8 @@ const LEAST_ROWS_OF_GROUP = 8
 const LEAST_SCANNED_OF_GROUP = 128
 /** Gaps cost little in a table whose row identifiers span no more than this. */
 const MAX_DENSE = 2n ** 26n
+/** A group takes five times as long in the table of the parts; rows without a segment are faster there if there are few groups. */
+const LEAST_MERGED_GROUPS = 2048
 /** What the other table of a join may take. */
 const MAX_JOINED_BYTES = 160 * 1024 * 1024
 /** Smaller tables are sorted as usual. */
@@ -42,10 +45,15 @@ export interface SegmentSource {
   readonly find: FindSegments
   readonly kept?: KeptParts | undefined
   readonly heldBytes?: number | undefined
+  /** As many groups, or more, are merged by the executor. */
+  readonly mergedGroups?: number | undefined
 }
 
+/** The statement that reads the result, or its rows. */
+export type PartsResult = SqlStatement | Iterable<RawValue[]>
+
 /**
- * Calls `read` with the statement that reads the result. Returns false instead if the usual plan is as fast, or if a part fails: then the
+ * Calls `read` with the result. Returns false instead if the usual plan is as fast, or if a part fails: then the
  * usual plan reports the error.
  */
 export function readParts(
@@ -53,12 +61,13 @@ export function readParts(
   usual: SqlStatement,
   run: PartsRun,
   source: SegmentSource,
-  read: (statement: SqlStatement) => void,
+  read: (result: PartsResult) => void,
 ): boolean {
   connection.exec('BEGIN')
   try {
-    if (!fill(connection, usual, run, source)) return false
-    read(run.whole)
+    const result = fill(connection, usual, run, source)
+    if (result === undefined) return false
+    read(result)
     return true
   } finally {
     // This also removes the temporary table.
@@ -67,19 +76,25 @@ export function readParts(
   }
 }
 
-/** All parts are of the same state of the table. False if the usual plan is as fast, or has to report an error. */
-function fill(connection: Database, usual: SqlStatement, run: PartsRun, source: SegmentSource): boolean {
+/** All parts are of the same state of the table. Undefined if the usual plan is as fast, or has to report an error. */
+function fill(
+  connection: Database,
+  usual: SqlStatement,
+  run: PartsRun,
+  source: SegmentSource,
+): PartsResult | undefined {
   try {
     const segments = run.columns === undefined ? [] : source.find(run)
     const choice = chooseParts(connection, usual, run, segments)
-    if (choice === 'rows' ? !isWorthFromRows(connection, usual, run) : choice !== 'segments') return false
+    if (choice === 'rows' ? !isWorthFromRows(connection, usual, run) : choice !== 'segments') return undefined
     // The file itself is open for reading only.
     connection.pragma('query_only = OFF')
     connection.exec(run.create)
     const parts = new PartTable(connection, run)
-    return choice === 'segments' ? parts.addSegments(segments, source) : parts.addAll()
+    if (choice === 'segments') return parts.addSegments(segments, source)
+    return parts.addAll() ? run.whole : undefined
   } catch {
-    return false
+    return undefined
   }
 }
 
@@ -120,26 +135,46 @@ class PartTable {
   }
 
   /** Adds segments, and the rows that are in none of them. */
-  addSegments(segments: readonly ReadableSegment[], source: SegmentSource): boolean {
-    const { kept, heldBytes } = source
+  addSegments(segments: readonly ReadableSegment[], source: SegmentSource): PartsResult | undefined {
+    const { kept, heldBytes, mergedGroups = LEAST_MERGED_GROUPS } = source
     const { columns } = this.#run
     const [least, greatest] = this.#ends
-    if (columns === undefined || least === null) return false
+    if (columns === undefined || least === null) return undefined
+    const { plan, ownRows } = columns
     const used = segments.filter(({ first, last }) => last >= least && first <= greatest)
     const evaluate = createEvaluator(this.#connection, columns)
     const joined = this.#readJoined(columns, source, evaluate)
-    const batches = new SegmentBatches(columns, { evaluate, heldBytes, kept, joined })
-    const ranges = columns.ownRows === undefined ? used : this.#withRows(used, columns.ownRows)
-    const added = batches.add(ranges, (rows) => this.#insertRows(rows))
+    const batches = new SegmentBatches(columns, { evaluate, heldBytes, kept, joined }, (rows) => this.#insertRows(rows))
+    const isSlowFromRows = joined !== undefined || plan.states.some(({ kind }) => kind === 'values')
+    const ranges = isSlowFromRows && ownRows !== undefined ? this.#withRows(used, ownRows) : used
+    let gaps = this.#findGaps(ranges, batches.add(ranges))
+    // Many groups are merged and sorted by the executor in a part of the time.
+    if (plan.result !== undefined && ownRows !== undefined && (batches.whole?.count ?? -1) >= mergedGroups) {
+      const rows = new RowSegments(this.#connection, this.#run, ownRows)
+      const others = gaps.flatMap(([first, last]) => rows.split(first, last))
+      const added = batches.add(others)
+      if (batches.whole !== undefined && added.every(Boolean)) return resultRows(batches.whole, plan.result)
+      gaps = others.flatMap(({ first, last }, index) => (added[index] ? [] : [[first, last] as const]))
+    }
+    batches.finish()
     const insert = this.#insertOfPart()
+    for (const [first, last] of gaps) insert(first, last)
+    return this.#run.whole
+  }
+
+  /** The ranges of rows that are not added. */
+  #findGaps(ranges: readonly ReadableSegment[], added: readonly boolean[]): (readonly [bigint, bigint])[] {
+    const [least, greatest] = this.#ends
+    const gaps: (readonly [bigint, bigint])[] = []
+    if (least === null) return gaps
     let next = least
     for (const [index, { first, last }] of ranges.entries()) {
       if (added[index] !== true) continue
-      if (next < first) insert(next, first - 1n)
+      if (next < first) gaps.push([next, first - 1n])
       next = last + 1n
     }
-    if (next <= greatest) insert(next, greatest)
-    return true
+    if (next <= greatest) gaps.push([next, greatest])
+    return gaps
   }
 
   /** The rows between segments are segments in memory. */

@@ -47,18 +47,41 @@ interface Batch {
 export class SegmentBatches {
   readonly #run: ColumnsRun
   readonly #options: BatchOptions
+  readonly #insert: Insert
+  /** Has the groups that are not in the table of the parts. */
+  #executor: ColumnExecutor
+  #isInserted = false
+  /** Whether results of further batches can be worth a file. */
+  #mayKeep = true
 
-  constructor(run: ColumnsRun, options: BatchOptions) {
+  /** `insert` puts groups into the table of the parts. */
+  constructor(run: ColumnsRun, options: BatchOptions, insert: Insert) {
     this.#run = run
     this.#options = options
+    this.#executor = this.#start()
+    this.#insert = (rows) => {
+      this.#isInserted = true
+      insert(rows)
+    }
   }
 
-  /** Inserts the groups of the segments. Returns for each whether they are among them; if not, the statement itself must compute its part. */
-  add(segments: readonly ReadableSegment[], insert: Insert): boolean[] {
-    if (!this.#isKept) return this.#compute(segments, insert).added
+  /** The executor, if it has the groups of all segments so far. */
+  get whole(): ColumnExecutor | undefined {
+    return this.#isInserted ? undefined : this.#executor
+  }
+
+  /** Puts what is left into the table of the parts. */
+  finish(): void {
+    this.#insert(this.#executor.rows())
+    this.#executor = this.#start()
+  }
+
+  /** Returns for each segment whether its groups were added; if not, the statement itself must compute its part. */
+  add(segments: readonly ReadableSegment[]): boolean[] {
+    if (!this.#isKept) return this.#compute(segments).added
     const added = new Map<ReadableSegment, boolean>()
     for (const batch of this.#batches(segments, added)) {
-      const result = this.#addBatch(batch, insert)
+      const result = this.#addBatch(batch)
       batch.segments.forEach((segment, index) => {
         added.set(segment, result[index] ?? false)
       })
@@ -122,25 +145,28 @@ export class SegmentBatches {
     return opened === undefined ? [...filters.keys()] : executor.undecided(opened)
   }
 
-  #addBatch(batch: Batch, insert: Insert): boolean[] {
+  #addBatch(batch: Batch): boolean[] {
     const { kept } = this.#options
-    const { keptBytes = 0 } = this.#run
+    if (kept === undefined || !this.#mayKeep) return this.#compute(batch.segments).added
     const key = this.#key(batch)
-    const known = kept?.find(key)
+    const known = kept.find(key)
     if (known !== undefined) {
-      insert(known.rows)
+      this.#insert(known.rows)
       return [...known.added]
     }
-    const rows: (readonly RawValue[])[] = []
     // A filter with values that are always others, such as the time of the statement, is not worth a file.
-    const mayKeep = batch.undecided.length === 0 || kept?.wasSeen(key) === true
-    const { added, count, isWhole } = this.#compute(batch.segments, (computed) => {
-      if (!mayKeep) return insert(computed)
-      for (const row of computed) rows.push(row)
-    })
-    if (mayKeep) insert(rows)
-    const isWorth = rows.length <= FEW_GROUPS || rows.length * LEAST_ROWS_OF_GROUP <= count
-    if (mayKeep && isWhole && isWorth) kept?.keep(key, { added, rows }, keptBytes)
+    if (batch.undecided.length > 0 && !kept.wasSeen(key)) return this.#compute(batch.segments).added
+    const others = this.#executor
+    this.#executor = this.#start()
+    const { added, count, isWhole, isFlushed } = this.#compute(batch.segments)
+    const groups = this.#executor.count
+    this.#mayKeep = !isFlushed && (groups <= FEW_GROUPS || groups * LEAST_ROWS_OF_GROUP <= count)
+    if (isWhole && this.#mayKeep) {
+      const rows = [...this.#executor.rows()]
+      kept.keep(key, { added, rows }, this.#run.keptBytes ?? 0)
+      this.#insert(rows)
+      this.#executor = others
+    } else if (others.count > 0) this.#insert(others.rows())
     return added
   }
 
@@ -149,7 +175,7 @@ export class SegmentBatches {
     const { plan, expressions } = this.#run
     const decided = plan.filters.filter((_filter, index) => !undecided.includes(index))
     const unused = new Set(decided.flatMap((filter) => (filter.kind === 'compare' ? filter.values : [])))
-    const { filters, ...others } = plan
+    const { filters, result, ...others } = plan
     return keptKey(
       others,
       undecided.map((index) => filters[index]),
@@ -163,23 +189,24 @@ export class SegmentBatches {
     return new ColumnExecutor(this.#run.plan, evaluate, new HeldBytes(heldBytes), joined)
   }
 
-  /** `count` is the number of their rows. `isWhole` is false if a file was missing or damaged: it will be written again. */
-  #compute(segments: readonly ReadableSegment[], insert: Insert) {
-    let executor = this.#start()
-    let [count, isWhole] = [0, true]
+  /**
+   * `count` is the number of their rows. `isWhole` is false if a file was missing or damaged: it will be written again. If `isFlushed`, the
+   * executor was full, and has only the groups of the last ones.
+   */
+  #compute(segments: readonly ReadableSegment[]) {
+    let [count, isWhole, isFlushed] = [0, true, false]
     const added = segments.map((segment) => {
       const opened = openSegment(segment)
-      const isAdded = opened === undefined ? undefined : addSegment(executor, opened)
+      const isAdded = opened === undefined ? undefined : addSegment(this.#executor, opened)
       count += opened?.header.rows ?? 0
       if (isAdded === undefined) isWhole = false
-      if (executor.isFull) {
-        insert(executor.rows())
-        executor = this.#start()
+      if (this.#executor.isFull) {
+        isFlushed = true
+        this.finish()
       }
       return isAdded ?? false
     })
-    insert(executor.rows())
-    return { added, count, isWhole }
+    return { added, count, isWhole, isFlushed }
   }
 }
 
