@@ -1,4 +1,4 @@
-/** Tables with columns: long groupings compared with DuckDB and with the same tables without columns, and what columns cost writes. */
+/** Tables with columns: long groupings compared with DuckDB, QuestDB and with the same tables without columns, and what columns cost writes. */
 
 import { ingesting } from './column-stores.ts'
 import { contender, inserting, RATES } from './query.ts'
@@ -11,6 +11,7 @@ import {
   startHistory,
   THOUSANDS,
 } from './support/history-peers.ts'
+import { startQuestHistory } from './support/history-questdb.ts'
 import { load } from './support/http-load.ts'
 import { type GatehousePeer, startGatehouse } from './support/query-peers.ts'
 
@@ -29,7 +30,7 @@ const WITHOUT = 'without columns'
 export const columns: readonly Measurement[] = [
   {
     name: 'columns',
-    about: `groups, bars, as-of, filter, percentiles and distinct over ${THOUSANDS.toLocaleString('en')} thousand trades in columns; DuckDB, and without columns`,
+    about: `groups, bars, as-of, filter, percentiles and distinct over ${THOUSANDS.toLocaleString('en')} thousand trades in columns; DuckDB, QuestDB, and without columns`,
     columns: { ...Object.fromEntries(STATEMENTS.map((name) => [name, 'ms'])), again: 'ms', cpu: 'ms', disk: 'MiB' },
     targets: { again: { most: 20 } },
     ratios: [
@@ -42,6 +43,8 @@ export const columns: readonly Measurement[] = [
       yield reading(await startHistory(HERE, false))
       const peer = await startDuckHistory()
       if (peer !== undefined) yield reading(peer)
+      const other = await startQuestHistory()
+      if (other !== undefined) yield reading(other)
     },
   },
   {

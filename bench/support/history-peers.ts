@@ -1,4 +1,4 @@
-/** Programs with the same history of trades and quotes: ours with columns and without, and DuckDB behind node:http. */
+/** Programs with the same history of trades and quotes: ours with columns and without, and DuckDB behind node:http. QuestDB: history-questdb.ts. */
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -122,7 +122,7 @@ async function untilWritten(port: number, headers: Readonly<Record<string, strin
 }
 
 /** In MiB. */
-async function readSize(path: string): Promise<number> {
+export async function readSize(path: string): Promise<number> {
   const found = await stat(path)
   if (!found.isDirectory()) return found.size / 2 ** 20
   const sizes = await Promise.all((await readdir(path)).map((name) => readSize(join(path, name))))
