@@ -37,12 +37,12 @@ for (const file of files)
       await leave()
     }
     assert.deepEqual(faults, [])
-    if (SHORT.includes(file)) assert.ok(read >= 10, `${read} statements read segments`)
+    if (SHORT.includes(file)) assert.ok(read >= 8, `${read} statements read segments`)
 
     async function readsSegments(statement: string): Promise<boolean> {
       if (!/^SELECT.* FROM /s.test(statement)) return false
       const { lines } = await ask(server, `EXPLAIN ${statement}`)
-      return lines.some((text) => /^"columns: [1-9]\d* segment/.test(text))
+      return lines.some((text) => /^"columns: \d+ segment/.test(text))
     }
   })
 
