@@ -109,6 +109,7 @@ const LONG = [
   'query/overload',
   'query/postgres-batching',
   'query/readers',
+  'query/retention/hostile',
   'query/split-groups',
   'replication/moments',
   'replication/moto',

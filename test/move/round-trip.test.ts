@@ -56,6 +56,10 @@ const STATEMENTS = [
   `INSERT INTO "Ledger" (owner, day, note) VALUES ('admin', DATE '2026-01-01', 'his')`,
   'CREATE INDEX ledger_by_amount ON "Ledger" (amount DESC, owner)',
   'CREATE TABLE once (id Integer PRIMARY KEY)',
+  'CREATE TABLE logins (at Timestamp NOT NULL, id Integer, PRIMARY KEY (at, id))',
+  "INSERT INTO logins VALUES ('2001-02-03', 1)",
+  "ALTER TABLE logins SET WITH (retention = '100 years' ON at)",
+  'ALTER TABLE logins SET WITH (hold = on)',
   `CREATE VIEW rich AS SELECT owner, amount FROM "Ledger" WHERE amount > 1`,
 ]
 
@@ -65,6 +69,7 @@ const LOOKS = [
   'SELECT * FROM keyless ORDER BY a, x',
   'SELECT * FROM "Ledger" ORDER BY owner, day',
   'SELECT * FROM rich ORDER BY owner',
+  'SELECT * FROM logins',
   'SELECT count(*) AS n, sum(price) AS total FROM trades',
   'SELECT * FROM cataloguetables ORDER BY name',
   'SELECT * FROM cataloguecolumns ORDER BY tablename, ordinal',
@@ -75,6 +80,7 @@ const PAGES = [
   '/admin/roles',
   '/admin/clients',
   '/admin/keys',
+  '/admin/retention',
   '/saved',
   '/saved/demo-market',
   '/.well-known/openid-configuration/jwks',
@@ -149,6 +155,8 @@ async function use(server: TestServer, kept: unknown, secrets: Secrets, round: n
     query(server, token, `INSERT INTO "Ledger" (owner, day, note) VALUES ('admin', DATE '2026-01-02', 'his')`),
     /409/,
   )
+  await assert.rejects(query(server, token, 'DELETE FROM logins WHERE id = 1'), /Data\.Held/)
+  await assert.rejects(query(server, token, "INSERT INTO logins VALUES ('1900-01-01', 2)"), /Data\.TooOld/)
   await watchChange(server, token, 100 + round)
 
   clock.advance(STEP_MS)

@@ -1,14 +1,17 @@
 /** Retention where it meets something else: live statements, holds, clocks, other programs, other nodes, restored files. */
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { onEveryEngine } from '../../support/engines.ts'
 import { until } from '../../support/until.ts'
 import { CALLERS, type QueryServer, type ServerOptions, startQueryServer } from '../query-server.ts'
 
 const DAY = 86_400_000
+const KEEPING_SERVER = fileURLToPath(new URL('../keeper/keeping-server.ts', import.meta.url))
 const ago = (days: number) => new Date(Date.now() - days * DAY).toISOString()
 
 onEveryEngine('retention and others', (place, engine) => {
@@ -59,9 +62,9 @@ onEveryEngine('retention and others', (place, engine) => {
 
   test('a hold that is set while rows are deleted stands after the step; once it is released the rest goes', async () => {
     await create('interrupted')
-    await bulkInsert('interrupted', 40_000)
+    await bulkInsert('interrupted', 100_000)
     await keep('interrupted')
-    await until('some rows are deleted', 20_000, async () => (await count('interrupted')) < 40_000)
+    await until('some rows are deleted', 20_000, async () => (await count('interrupted')) < 100_000)
     await must('ALTER TABLE interrupted SET WITH (hold = on)')
     const held = await count('interrupted')
     assert.ok(held > 0, 'the table was emptied before the hold')
@@ -176,9 +179,29 @@ onEveryEngine('retention and others', (place, engine) => {
     assert.deepEqual(await ids('shared'), [4])
   })
 
+  test('after kill -9 of the keeper amid its work another node deletes the rest', async (test) => {
+    await create('killed')
+    await bulkInsert('killed', 100_000)
+    await must(`ALTER TABLE killed SET WITH (retention = '30 days' ON at, hold = on)`)
+    await server.stop()
+    const { dataFolder, databaseUrl } = place()
+    const keeper = spawn(process.execPath, [KEEPING_SERVER, dataFolder, databaseUrl], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const said: string[] = []
+    keeper.stdout.on('data', (part) => said.push(String(part)))
+    await until('the other process is the keeper', 30_000, () => /\d/.test(said.join('')))
+    server = await startQueryServer(place())
+    await must('ALTER TABLE killed SET WITH (hold = off)')
+    await until('it deletes rows', 20_000, async () => (await count('killed')) < 100_000)
+    keeper.kill('SIGKILL')
+    if ((await count('killed')) === 0) test.diagnostic('it was done before it was killed')
+    await until('the rest is deleted', 20_000, async () => (await count('killed')) === 0)
+  })
+
   test('no refused row is stored, and none is left before the cut, while writers and horizons move at once', async () => {
     await create('raced')
-    const end = Date.now() + 4_000
+    const end = Date.now() + 3_000
     const accepted = new Map<number, number>()
     let id = 0
     let refused = 0

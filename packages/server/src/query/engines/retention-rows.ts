@@ -41,6 +41,14 @@ export interface RetentionSql {
   readonly writers: ((table: Sql) => Sql) | undefined
 }
 
+export interface Removal {
+  /** Rows before it are deleted. */
+  readonly cut: bigint
+  readonly limit: number
+  /** Told for how many milliseconds others could not write to the database. */
+  readonly onBlocked: (milliseconds: number) => void
+}
+
 type StateRow = { readonly [Column in keyof typeof STATE_COLUMNS]: number | string | null }
 
 const STATE_COLUMNS = {
@@ -129,12 +137,12 @@ export class RetentionRows {
   }
 
   /** Deletes the oldest rows before the cut, unless a hold or another definition came in between. Returns how many there were. */
-  async removeOldest(term: KeeperTerm, table: TableDefinition, cut: bigint, limit: number): Promise<number> {
+  async removeOldest(term: KeeperTerm, table: TableDefinition, { cut, limit, onBlocked }: Removal): Promise<number> {
     const [column, type] = timeColumn(table)
     const target = `${this.#store.schema}.${this.#sql.identifier(table.name)}`
     const place = this.#sql.identifier(column)
     const key = table.name.toLowerCase()
-    const [, removed = 0] = await this.#store.writeInTerm(term, [
+    const builds: BuildSql[] = [
       (value) => `INSERT INTO ${this.#cuts} (name) VALUES (${value(key)})`,
       (value) => {
         const bound = value(this.#bind(cut, type))
@@ -145,7 +153,8 @@ export class RetentionRows {
           AND EXISTS (SELECT 1 FROM ${this.#table} WHERE ${isMovable(table, value)} AND cut >= ${value(cut)})`
       },
       (value) => `DELETE FROM ${this.#cuts} WHERE name = ${value(key)}`,
-    ])
+    ]
+    const [, removed = 0] = await this.#store.writeInTerm(term, builds, onBlocked)
     if (removed > 0) this.#onCommit([{ name: table.name, isLive: table.isLive }])
     return removed
   }

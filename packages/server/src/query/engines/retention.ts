@@ -22,7 +22,8 @@ export function createRetentionTables({ schema, columnType, textKeyOptions }: Ow
       name ${text} PRIMARY KEY, time ${text}, time_column ${text}, held ${integer} NOT NULL, horizon ${integer}, settling ${integer},
       cut ${integer}, requested ${integer} NOT NULL, done ${integer} NOT NULL, removed ${integer} NOT NULL, fault ${text}
     )${textKeyOptions}`,
-    `CREATE TABLE IF NOT EXISTS ${schema}.${CUTS} (name ${text} PRIMARY KEY)${textKeyOptions}`,
+    // Not unique: transactions that delete at once need not wait for each other.
+    `CREATE TABLE IF NOT EXISTS ${schema}.${CUTS} (name ${text} NOT NULL)`,
   ]
 }
 

@@ -15,8 +15,15 @@ export interface ServiceStore {
    * table `locked` meanwhile. Returns the rows that the first changed.
    */
   write(builds: readonly BuildSql[], locked?: string): Promise<number>
-  /** Runs the statements in one transaction of the keeper. Returns the rows that each changed. Throws `TermLost`. */
-  writeInTerm(term: TermOfKeeper, builds: readonly BuildSql[]): Promise<readonly number[]>
+  /**
+   * Runs the statements in one transaction of the keeper. Returns the rows that each changed. Throws `TermLost`. `onBlocked` is told for how
+   * many milliseconds the transaction kept others from writing to the database, if it did.
+   */
+  writeInTerm(
+    term: TermOfKeeper,
+    builds: readonly BuildSql[],
+    onBlocked?: (milliseconds: number) => void,
+  ): Promise<readonly number[]>
 }
 
 /** See keeper-lease.ts. */

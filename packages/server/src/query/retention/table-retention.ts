@@ -14,9 +14,11 @@ export interface TableRetentionEnv {
   readonly onRemoved: (table: string, rows: number) => void
 }
 
-/** The most rows of a step, and how long one should take: half of what others' writes may wait. */
+/** The most rows of a step, and how long one may block other writers, where it does: half of what they may wait. */
 const MAX_STEP_ROWS = 5_000
 const STEP_MS = 10
+/** The longest pause between steps; most are as long as the step. */
+const PAUSE_MS = 100
 const FIRST_STEP_ROWS = 200
 /** How long a table deletes before others have their turn. */
 const TURN_MS = 1_000
@@ -121,7 +123,11 @@ export class TableRetention {
     this.#removed ??= { since: performance.now(), oldest: await rows.oldest(this.table), rows: 0, cut }
     const limit = this.#limit
     const began = performance.now()
-    const removed = await rows.removeOldest(this.term, this.table, cut, limit)
+    let blocked = 0
+    const onBlocked = (milliseconds: number): void => {
+      blocked = milliseconds
+    }
+    const removed = await rows.removeOldest(this.term, this.table, { cut, limit, onBlocked })
     const took = performance.now() - began
     if (removed > 0) {
       this.#removed.rows += removed
@@ -130,9 +136,11 @@ export class TableRetention {
       onRemoved(this.table.name, removed)
     }
     if (removed < limit) return false
-    this.#limit = Math.max(1, Math.min(MAX_STEP_ROWS, Math.round((limit * STEP_MS) / Math.max(took, STEP_MS / 2))))
-    // Others write meanwhile.
-    await new Promise((resolve) => setTimeout(resolve, took))
+    // What a step takes besides, such as its round trips, is the same for one row and for thousands.
+    const wanted = Math.round((limit * STEP_MS) / Math.max(blocked, STEP_MS / 2))
+    this.#limit = Math.max(1, Math.min(MAX_STEP_ROWS, wanted))
+    // Others write meanwhile. A step that waited long for the database does not make this one wait as long again.
+    await new Promise((resolve) => setTimeout(resolve, Math.min(took, PAUSE_MS)))
     return true
   }
 

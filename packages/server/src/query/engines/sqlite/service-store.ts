@@ -26,11 +26,15 @@ export function serviceStore(open: OpenDatabase): ServiceStore {
       return retryWhileLocked(() => reading.prepare<unknown[], Row>(sql).all(...parameters))
     },
     write: (builds) => watched(open, () => commits.write(() => runUnlessUnchanged(writing, builds.map(statement)))),
-    writeInTerm: (term, builds) =>
+    writeInTerm: (term, builds, onBlocked) =>
       watched(open, () =>
         commits.write(() => {
+          const began = performance.now()
           requireTerm(writing, term)
-          return builds.map(statement).map(({ sql, parameters }) => writing.prepare(sql).run(...parameters).changes)
+          const run = ({ sql, parameters }: SqlStatement): number => writing.prepare(sql).run(...parameters).changes
+          const changed = builds.map(statement).map(run)
+          onBlocked?.(performance.now() - began)
+          return changed
         }),
       ),
   }
