@@ -16,11 +16,15 @@ import { callOwner } from '../run/call.ts'
 /** Every request needs an access token for the platform with at least one of its scopes. */
 export function requirePlatformAccess(principal: Principal): void {
   if (!principal.audiences.includes(PLATFORM_AUDIENCE)) {
-    throw refuse('Auth.InvalidToken', 'The access token is not for the platform', {
-      headers: {
-        'www-authenticate': 'Bearer error="invalid_token", error_description="The token is for another audience"',
+    throw refuse(
+      'Auth.InvalidToken',
+      'The access token has no scope of the platform: ask for one, such as Platform/Market',
+      {
+        headers: {
+          'www-authenticate': 'Bearer error="invalid_token", error_description="The token is for another audience"',
+        },
       },
-    })
+    )
   }
   for (const scope of principal.scopes) if (opensPlatform(scope)) return
   throw refuse('Auth.MissingScope', 'The access token has no scope of the platform', {
