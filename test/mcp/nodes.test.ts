@@ -76,6 +76,33 @@ test('a watch of one node goes on at the other', async () => {
   assert.deepEqual([again.structuredContent.reset, again.structuredContent.put], [false, []])
 })
 
+test('what initialize of one node began goes on at the other; a live chart too, and who listens there is told', async () => {
+  const [here, there] = await clients()
+  assert.equal((await here.legacy('initialize', { protocolVersion: '2025-11-25' })).status, 200)
+  const listed = await there.legacy('tools/call', { name: 'list_tables', arguments: { search: 'shared' } })
+  assert.match(listed.body.result.content[0].text, /\nshared/)
+  const { _meta: meta } = await here.call('chart', { statement: ROWS, live: true })
+  const { id, since } = meta['gatehouse/chart']
+  const notifications = { resourceSubscriptions: [`gatehouse://watch/${id}`] }
+  const { body, headers } = there.envelope('subscriptions/listen', { notifications })
+  const left = new AbortController()
+  const stream = await there.open(body, headers, left.signal)
+  const told = (async () => {
+    let text = ''
+    for await (const piece of stream.body ?? []) {
+      text += Buffer.from(piece).toString()
+      if (text.includes('notifications/resources/updated')) return text
+    }
+    return text
+  })()
+  await write('INSERT INTO shared (id, price) VALUES (7, 1)')
+  assert.ok((await told).includes(`gatehouse://watch/${id}`))
+  left.abort()
+  const { structuredContent } = await there.call('changes', { id, since, format: 'json' })
+  assert.deepEqual(structuredContent.put.at(-1).row, [7, '1.0000'])
+  await write('DELETE FROM shared WHERE id = 7')
+})
+
 test('a question of one node is answered at the other', async () => {
   const [here, there] = await clients()
   const params = { name: 'query', arguments: { statement: 'SELECT venue, count(*) AS n FROM trades GROUP BY venue' } }

@@ -9,7 +9,7 @@ import type { QueryService } from '../query/index.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Trace, WorkTrace } from '../telemetry/trace.ts'
 import { BODY, Endpoint, requireAgentScope, requireRight } from './protocol/endpoint.ts'
-import type { Call, Features } from './protocol/features.ts'
+import type { Features } from './protocol/features.ts'
 import { StateSeal } from './protocol/input.ts'
 import { type ListenEnv, Listeners } from './protocol/listen.ts'
 import { createNames } from './resources/names.ts'
@@ -18,13 +18,13 @@ import { createResources, type ResourcesEnv } from './resources/resources.ts'
 import { CallCounts } from './tools/call-counts.ts'
 import { chartTool, UI_EXTENSION } from './tools/chart.ts'
 import type { ScanRules } from './tools/expense.ts'
-import { listFeedsTool, readFeedTool } from './tools/feeds.ts'
+import { listFeedsTool, readFeed, readFeedTool } from './tools/feeds.ts'
 import { iqlHelpTool } from './tools/iql-help.ts'
 import { queryTool, savedQueryTool } from './tools/query.ts'
 import { RowBudget, type RowWindow } from './tools/row-budget.ts'
 import { Statements } from './tools/statements.ts'
 import { describeTableTool, listTablesTool } from './tools/tables.ts'
-import { type AuditedStatement, makeTool } from './tools/tool-set.ts'
+import { type AuditedStatement, makeTool, observe } from './tools/tool-set.ts'
 import { changesTool, readWatchedNow, watchTool } from './tools/watch.ts'
 import { ResourceSubscriptions } from './watches/subscriptions.ts'
 import { WatchStore } from './watches/watch-store.ts'
@@ -131,13 +131,17 @@ function platformFeatures(
     readFeedTool(feeds),
   ]
   const names = createNames(query, feeds)
-  const readWatch = (id: string, call: Call) => readWatchedNow(id, call, watching)
+  const reading: ResourcesEnv['reading'] = {
+    watch: (id, call) => observe('resources/read', call, env, {}, () => readWatchedNow(id, call, watching)),
+    feed: (name, topic, call) =>
+      observe('resources/read', call, env, {}, () => readFeed(feeds(), name, topic, undefined, call)),
+  }
   return {
     instructions: INSTRUCTIONS,
     extensions: { [UI_EXTENSION]: {} },
     tools: tools.map((tool) => makeTool(tool, env)),
     prompts: createPrompts(names),
-    resources: createResources({ query, feeds, names, readWatch, chartPage: options.chartPage }),
+    resources: createResources({ query, names, reading, chartPage: options.chartPage }),
   }
 }
 

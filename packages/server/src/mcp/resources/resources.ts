@@ -1,14 +1,13 @@
 /** The resources of agents: the language, tables and topics of feeds, under URIs of their own. */
 import { Refusal } from 'gatehouse-protocol'
-import type { FeedService } from '../../feeds/feeds.ts'
 import { type QueryService, viewFor } from '../../query/index.ts'
 import type { Call, ResourceContents, Resources, Template } from '../protocol/features.ts'
 import type { JsonObject } from '../protocol/json.ts'
 import { shortText } from '../text/escape.ts'
 import { CHART_URI } from '../tools/chart.ts'
-import { readFeed } from '../tools/feeds.ts'
 import { iqlHelp } from '../tools/iql-guide.ts'
 import { describe, requireReadable } from '../tools/tables.ts'
+import type { Outcome } from '../tools/tool-set.ts'
 import { FEED_URI, WATCH_URI } from '../watches/subscriptions.ts'
 import { type Names, readableTables } from './names.ts'
 
@@ -29,14 +28,17 @@ const CHART_META = { ui: { csp: { connectDomains: [], resourceDomains: [] }, pre
 
 export interface ResourcesEnv {
   readonly query: QueryService
-  readonly feeds: () => FeedService | undefined
   readonly names: Names
-  readonly readWatch: (id: string, call: Call) => Promise<string | undefined>
+  /** Counted as calls of tools are. */
+  readonly reading: {
+    watch(id: string, call: Call): Promise<Outcome>
+    feed(name: string, topic: string, call: Call): Promise<Outcome>
+  }
   /** In the first of the languages, as `Accept-Language` has them, that there is. */
   readonly chartPage: (languages: string | undefined) => Promise<string | undefined>
 }
 
-export function createResources({ query, feeds, names, readWatch, chartPage }: ResourcesEnv): Resources {
+export function createResources({ query, names, reading, chartPage }: ResourcesEnv): Resources {
   return {
     templates: createTemplates(names),
     async list(cursor, { principal }) {
@@ -55,16 +57,10 @@ export function createResources({ query, feeds, names, readWatch, chartPage }: R
       if (table !== undefined) return unlessUnknown(() => readTable(uri, table, query, call))
       const watch = variables(uri, WATCH_URI)?.[0]
       if (watch !== undefined)
-        return unlessUnknown(async () => {
-          const text = await readWatch(watch, call)
-          return text === undefined ? undefined : textContents(uri, text, 0)
-        })
+        return unlessUnknown(async () => textContents(uri, (await reading.watch(watch, call)).text, 0))
       const [feed, topic] = variables(uri, FEED_URI) ?? []
-      const service = feeds()
-      if (feed === undefined || topic === undefined || service === undefined) return undefined
-      return unlessUnknown(async () =>
-        textContents(uri, (await readFeed(service, feed, topic, undefined, call)).join('\n'), 0),
-      )
+      if (feed === undefined || topic === undefined) return undefined
+      return unlessUnknown(async () => textContents(uri, (await reading.feed(feed, topic, call)).text, 0))
     },
   }
 }
@@ -131,7 +127,7 @@ async function unlessUnknown(read: () => Promise<ResourceContents | undefined>):
   try {
     return await read()
   } catch (error) {
-    if (error instanceof Refusal && error.status < 500) return undefined
+    if (error instanceof Refusal && error.status < 500 && error.status !== 429) return undefined
     throw error
   }
 }

@@ -1,5 +1,7 @@
 /** Asking before expense: what a statement reads whole, how many rows that is, and what happens when it is much. */
+import { hash } from 'node:crypto'
 import { type Principal, Refusal } from 'gatehouse-protocol'
+import type { Json } from '../../lib/exact-json.ts'
 import { LruMap } from '../../lib/lru-map.ts'
 import { findWholeReads, type Planned, type QueryService } from '../../query/index.ts'
 import type { Call } from '../protocol/features.ts'
@@ -100,12 +102,23 @@ export class Expense {
 }
 
 const QUESTION = 'run'
+const MOST_SHOWN = 2_000
 
-/** Whether a person has wanted it in this round; undefined if nobody was asked. */
-export function wasWanted({ answers }: Call): boolean | undefined {
+/** Whether a person has wanted this statement in this round; undefined if nobody was asked, or about another one, as of a saved query that has changed. */
+export function wasWanted({ answers, state }: Call, asked: AskedStatement): boolean | undefined {
+  if (state !== digest(asked)) return undefined
   const { [QUESTION]: answer } = answers as Readonly<Record<string, Partial<Answer> | undefined>>
   if (answer?.action === undefined) return undefined
   return answer.action === 'accept' && answer.content?.run === true
+}
+
+export interface AskedStatement {
+  readonly statement: string
+  readonly parameters: Readonly<Record<string, Json>>
+}
+
+function digest({ statement, parameters }: AskedStatement): string {
+  return hash('sha256', JSON.stringify([statement, parameters]), 'base64url')
 }
 
 interface Answer {
@@ -116,19 +129,24 @@ interface Answer {
 /** Asks the person, or says what the model can do instead. */
 export function askOrRefuse(
   { reason }: Expensive,
-  statement: string,
+  asked: AskedStatement,
   plan: string,
   call: Call,
   { scans }: ScanRules,
   issuer: string,
 ): never {
   // A person must not be shown a statement that hides a part of itself.
-  const shown = statement.slice(0, 2000).split('\n').map(escapeText).join('\n')
+  const { statement } = asked
+  const rest = statement.length - MOST_SHOWN
+  const hidden = rest > 0 ? `\n(and ${rest} characters that are not shown)` : ''
+  const lines = statement.slice(0, MOST_SHOWN).split('\n')
+  const shown = lines.map((line) => `> ${escapeText(line)}`).join('\n') + hidden
   const message = `An assistant wants to run this statement. ${reason}.\n\n${shown}\n\nPlan:\n${plan}`
   if (scans === 'ask' && call.canAsk('elicitation/create')) {
     const properties = { [QUESTION]: { type: 'boolean', title: 'Run it', default: false } }
     const requestedSchema = { type: 'object', properties, required: [QUESTION] }
-    call.ask({ [QUESTION]: { method: 'elicitation/create', params: { mode: 'form', message, requestedSchema } } })
+    const params = { mode: 'form', message, requestedSchema }
+    call.ask({ [QUESTION]: { method: 'elicitation/create', params } }, digest(asked))
   }
   throw new Refusal('mcp.expensive', 422, `${reason}, which agents do not run by themselves`, {
     members: {

@@ -3,7 +3,7 @@ import { type FeedService, type FeedView, mayRead, refuse, type StoredMessage, t
 import type { Call } from '../protocol/features.ts'
 import { counted, cutBytes, escapeJson, escapeText, shortText } from '../text/escape.ts'
 import { AFTER, object } from './schemas.ts'
-import type { ToolDefinition } from './tool-set.ts'
+import type { Outcome, ToolDefinition } from './tool-set.ts'
 
 const LISTED = 100
 /** Topics and patterns of a label. */
@@ -67,27 +67,20 @@ export function readFeedTool(feeds: () => FeedService | undefined): ToolDefiniti
       topic: { type: 'string', minLength: 1, maxLength: 256 },
       last: { type: 'integer', minimum: 1, maximum: 100, description: 'How many; the feed needs a history.' },
     }),
-    async run(args, call) {
-      const text = await readFeed(
-        requireFeeds(feeds()),
-        args.text('feed') ?? '',
-        args.text('topic') ?? '',
-        args.integer('last'),
-        call,
-      )
-      return { text: text.join('\n'), rows: text.length - 1 }
-    },
+    run: (args, call) =>
+      readFeed(feeds(), args.text('feed') ?? '', args.text('topic') ?? '', args.integer('last'), call),
   }
 }
 
 /** A head, and a line for each message. */
 export async function readFeed(
-  service: FeedService,
+  feeds: FeedService | undefined,
   name: string,
   topic: string,
   last: number | undefined,
   call: Pick<Call, 'principal' | 'address' | 'requestId'>,
-): Promise<string[]> {
+): Promise<Outcome> {
+  const service = requireFeeds(feeds)
   const { history } = service.definitionToRead(name, call.principal, call)
   const choice = topicChoice(topic)
   if (choice === undefined)
@@ -101,7 +94,8 @@ export async function readFeed(
   if (messages.length === 0) throw refuse('feed.no_topic', `The topic ${JSON.stringify(topic)} holds no message`)
   const { lines, shown } = writeMessages(messages, MOST_BYTES)
   const cut = shown < messages.length ? `, the newest ${shown} that fit` : ''
-  return [`${counted(messages.length, 'message')}${cut}${labelText(view)}: time, topic, data`, ...lines]
+  const head = `${counted(messages.length, 'message')}${cut}${labelText(view)}: time, topic, data`
+  return { text: [head, ...lines].join('\n'), rows: shown }
 }
 
 /** What is delayed, or left out. */

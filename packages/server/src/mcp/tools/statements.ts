@@ -17,8 +17,9 @@ import {
 } from '../../query/index.ts'
 import type { Trace } from '../../telemetry/trace.ts'
 import type { Call } from '../protocol/features.ts'
+import { escapeText } from '../text/escape.ts'
 import type { Rows, Value } from '../text/rows.ts'
-import { askOrRefuse, Expense, Expensive, ownerKey, type ScanRules, wasWanted } from './expense.ts'
+import { type AskedStatement, askOrRefuse, Expense, Expensive, ownerKey, type ScanRules, wasWanted } from './expense.ts'
 import { quoteName } from './names.ts'
 
 export interface ReadRequest {
@@ -62,25 +63,22 @@ export class Statements {
   async read(request: ReadRequest, call: Call): Promise<ReadRows> {
     this.refuseWrites(request.statement)
     const { rules } = this.#expense
-    const wanted = wasWanted(call)
-    if (wanted === false)
-      throw new Refusal('mcp.expensive', 422, 'The person does not want this statement to run', {
-        members: { Hint: 'Ask for less, or ask the person what they want' },
-      })
-    const bound = wanted === true || request.isOurs || rules.scans === 'run' ? undefined : rules.milliseconds
+    const wanted = request.isOurs || readAnswer(request, call)
+    const bound = wanted || rules.scans === 'run' ? undefined : rules.milliseconds
     try {
       return await this.#inTurn(call.principal, () => this.#read(request, call, bound))
     } catch (error) {
       if (!(error instanceof Expensive)) throw error
       const plan = await this.#explain(request, call)
-      return askOrRefuse(error, request.statement, plan, call, rules, this.#issuer)
+      return askOrRefuse(error, request, plan, call, rules, this.#issuer)
     }
   }
 
   /** Asks, or refuses, before a statement that is not run here is run again and again. */
   async requireCheap(statement: string, parameters: ReadRequest['parameters'], call: Call): Promise<void> {
     const { rules } = this.#expense
-    if (rules.scans === 'run' || wasWanted(call) === true) return
+    const asked = { statement, parameters }
+    if (readAnswer(asked, call) || rules.scans === 'run') return
     const { principal, address, requestId } = call
     const planned = permit(
       {
@@ -94,14 +92,14 @@ export class Statements {
     } catch (error) {
       if (!(error instanceof Expensive)) throw error
       const plan = await this.#explain({ statement, parameters, rows: 0 }, call)
-      askOrRefuse(error, statement, plan, call, rules, this.#issuer)
+      askOrRefuse(error, asked, plan, call, rules, this.#issuer)
     }
   }
 
   async #explain({ statement, parameters }: ReadRequest, call: Call): Promise<string> {
     if (/^\s*explain\b/i.test(statement)) return ''
     const { rows } = await this.#read({ statement: `EXPLAIN ${statement}`, parameters, rows: 30 }, call, undefined)
-    return rows.map(([line]) => String(line)).join('\n')
+    return rows.map(([line]) => escapeText(String(line))).join('\n')
   }
 
   /** Up to `most`, as the caller reads the table. */
@@ -196,6 +194,16 @@ export class Statements {
       throw error
     }
   }
+}
+
+/** Whether a person wants it to run, however long that takes. Throws if they do not. */
+function readAnswer(asked: AskedStatement, call: Call): boolean {
+  const wanted = wasWanted(call, asked)
+  if (wanted === false)
+    throw new Refusal('mcp.expensive', 422, 'The person does not want this statement to run', {
+      members: { Hint: 'Ask for less, or ask the person what they want' },
+    })
+  return wanted === true
 }
 
 /** Stops it when the client leaves, or when it takes longer than is run without asking. Returns what ends the watch. */

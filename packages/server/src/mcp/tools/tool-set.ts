@@ -8,7 +8,7 @@ import type { WorkTrace } from '../../telemetry/trace.ts'
 import { type Call, type Tool, type ToolResult, toolError, toolResult } from '../protocol/features.ts'
 import { InputRequired } from '../protocol/input.ts'
 import type { JsonObject } from '../protocol/json.ts'
-import { escapeText } from '../text/escape.ts'
+import { cutBytes, escapeText } from '../text/escape.ts'
 import { refusalText } from '../text/refusal-text.ts'
 import { type Arguments, BadArguments, readArguments } from './arguments.ts'
 import type { CallCounts } from './call-counts.ts'
@@ -60,27 +60,51 @@ export function makeTool(definition: ToolDefinition, env: ToolEnv): Tool {
     ...shown,
     annotations: READS,
     async call(given, call) {
-      const started = performance.now()
-      let outcome: Outcome = { text: '' }
-      let statement: string | undefined
+      const statement = typeof given.statement === 'string' ? given.statement : undefined
       try {
-        const args = readArguments(definition, given)
-        statement = args.text('statement')
-        env.rows.require(call.principal)
-        outcome = await inSpan(definition.name, call, env, () => run(args, call))
-        env.rows.add(call.principal, outcome.rows ?? 0)
-        env.metrics.count('gatehouse_mcp_rows_total', {}, outcome.rows ?? 0)
-        return toolResult(outcome.text, outcome.structured, outcome.meta)
+        const { text, structured, meta } = await observe(definition.name, call, env, { statement }, () =>
+          inSpan(definition.name, call, env, () => run(readArguments(definition, given), call)),
+        )
+        return toolResult(structured === undefined ? cutText(text) : text, structured, meta)
       } catch (error) {
-        return describeFailure(error, statement, call, env.query, definition)
-      } finally {
-        const milliseconds = performance.now() - started
-        env.calls.add(call.principal, outcome.rows ?? 0)
-        env.metrics.observe('gatehouse_mcp_tool_seconds', { tool: definition.name }, milliseconds / 1000)
-        record(definition.name, { ...outcome, statement: outcome.statement ?? statement }, milliseconds, call, env)
+        const { content, ...others } = describeFailure(error, statement, call, env.query, definition)
+        return { ...others, content: content.map(({ text, ...part }) => ({ ...part, text: cutText(String(text)) })) }
       }
     },
   }
+}
+
+/** Within the rows of a day; counted and recorded, also where it fails. */
+export async function observe(
+  name: string,
+  call: Call,
+  env: ToolEnv,
+  asked: { readonly statement?: string | undefined },
+  act: () => Promise<Outcome>,
+): Promise<Outcome> {
+  const started = performance.now()
+  let outcome: Outcome = { text: '' }
+  try {
+    env.rows.require(call.principal)
+    outcome = await act()
+    env.rows.add(call.principal, outcome.rows ?? 0)
+    env.metrics.count('gatehouse_mcp_rows_total', {}, outcome.rows ?? 0)
+    return outcome
+  } finally {
+    const milliseconds = performance.now() - started
+    env.calls.add(call.principal, outcome.rows ?? 0)
+    env.metrics.observe('gatehouse_mcp_tool_seconds', { tool: name }, milliseconds / 1000)
+    record(name, { ...outcome, statement: outcome.statement ?? asked.statement }, milliseconds, call, env)
+  }
+}
+
+/** More than any result of rows has: clients cut what is longer, and would lose its end without a word. */
+const MOST_BYTES = 72 * 1024
+
+function cutText(text: string): string {
+  const cut = cutBytes(text, MOST_BYTES)
+  if (cut === undefined) return text
+  return `${cut.slice(0, cut.lastIndexOf('\n') + 1) || `${cut}\n`}# Cut at ${MOST_BYTES / 1024} KiB: ask for less.`
 }
 
 /** By the conventions of OpenTelemetry for this protocol. */

@@ -206,8 +206,10 @@ function isJson(args: Arguments): boolean {
   return args.text('format') === 'json'
 }
 
-/** The whole result of a watch, for its resource; undefined if there is none. */
-export async function readWatchedNow(id: string, call: Call, env: WatchEnv): Promise<string | undefined> {
+/** The whole result of a watch, for its resource. */
+export async function readWatchedNow(id: string, call: Call, env: WatchEnv): Promise<Outcome> {
   const { watched } = await env.store.find(id, call.principal)
-  return (await readState(watched, undefined, call, NOW, env)).text
+  const { text, count } = await readState(watched, undefined, call, NOW, env)
+  const statement = watched.kind === 'statement' ? watched.statement : undefined
+  return { text, rows: Math.min(count, BUDGET.rows), statement }
 }
