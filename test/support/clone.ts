@@ -77,7 +77,7 @@ eval "exec $(node -p 'JSON.parse(fs.readFileSync("package.json", "utf8")).script
     ...(Object.fromEntries(inherited) as Record<string, string>),
     PATH: [programs, dirname(process.execPath), process.env.PATH ?? ''].join(delimiter),
     HOME: own,
-    XDG_CONFIG_HOME: join(own, 'config'),
+    XDG_CONFIG_HOME: join(own, '.config'),
   }
 }
 
