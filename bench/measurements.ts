@@ -7,6 +7,7 @@ import { feeds } from './feeds.ts'
 import { identity } from './identity.ts'
 import { consoleImport, importing } from './import.ts'
 import { live } from './live.ts'
+import { mcp } from './mcp.ts'
 import { overload } from './overload.ts'
 import { query } from './query.ts'
 import { replication } from './replication.ts'
@@ -47,6 +48,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   ...wireStatements,
   ...feeds,
   ...live,
+  ...mcp,
   ...workers,
   replication,
 ]

@@ -2,7 +2,7 @@
 import http from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { serve } from './support/checkout.ts'
+import { type Checkout, serve } from './support/checkout.ts'
 import type { Contender, Figures, Measurement } from './support/compare.ts'
 import { benchPath, launch, newPort, type Program, temporaryFolder } from './support/program.ts'
 import { adminToken } from './support/tokens.ts'
@@ -18,27 +18,33 @@ export const start: Measurement = {
   about: 'second start until all services answer, and memory at rest',
   columns: { first: 'ms', cpu: 'ms', resident: 'MiB', proportional: 'MiB' },
   targets: { first: { most: 400 }, resident: { most: 100 } },
-  // The first start creates keys and data and is not measured. Its token stays valid, because the keys stay.
-  async subject(checkout) {
-    const folder = await temporaryFolder()
-    const flags = { '--demo': 'true', '--port': String(PORT), '--data': join(folder.path, 'data') }
-    const first = await serve(checkout, flags, { readyAt: ORIGIN + DISCOVERY })
-    const token = await adminToken(PORT)
-    await first.stop()
-    return {
-      name: 'gatehouse, three services',
-      measure: () =>
-        timed(
-          () => serve(checkout, flags),
-          async () => (await answers(DISCOVERY)) && (await queries(token)) && (await upgrades(token)),
-        ),
-      close: folder.remove,
-    }
-  },
+  subject: (checkout) => measureStart('gatehouse, three services', checkout, {}),
   async *references() {
     yield peer('oidc-provider, in memory', 'oidc-provider.js', DISCOVERY)
     yield peer('bare node:http', 'bare.js', '/')
   },
+}
+
+/** The first start creates keys and data and is not measured. Its token stays valid, because the keys stay. */
+export async function measureStart(
+  name: string,
+  checkout: Checkout,
+  more: Readonly<Record<string, string>>,
+): Promise<Contender> {
+  const folder = await temporaryFolder()
+  const flags = { '--demo': 'true', '--port': String(PORT), '--data': join(folder.path, 'data'), ...more }
+  const first = await serve(checkout, flags, { readyAt: ORIGIN + DISCOVERY })
+  const token = await adminToken(PORT)
+  await first.stop()
+  return {
+    name,
+    measure: () =>
+      timed(
+        () => serve(checkout, flags),
+        async () => (await answers(DISCOVERY)) && (await queries(token)) && (await upgrades(token)),
+      ),
+    close: folder.remove,
+  }
 }
 
 function peer(name: string, file: string, path: string): Contender {
