@@ -141,7 +141,6 @@ function printKeptChanges(changes: KeptViewChanges): string {
     writeNeed: undefined,
     rowFilter: undefined,
     live: undefined,
-    retention: undefined,
     hold: undefined,
   }
   return printTableChanges({ ...changes, ...others })

@@ -66,7 +66,13 @@ function bindStatement(binding: Binding, statement: Statement): BoundStatement {
     case 'explain-live':
       return { kind: 'explain-live', query: mergeQueries(bindQuery(binding, undefined, statement.query)) }
     case 'explain-retention':
-      return { kind: 'explain-retention', change: bindSetTable(binding, statement.statement) }
+      return {
+        kind: 'explain-retention',
+        change:
+          statement.statement.kind === 'alter-table'
+            ? bindSetTable(binding, statement.statement)
+            : bindAlterKeptView(binding, statement.statement),
+      }
     case 'create-table':
       return bindCreateTable(binding, statement)
     case 'alter-table':

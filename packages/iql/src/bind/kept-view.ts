@@ -6,7 +6,7 @@ import { directOperands, walkQuery } from '../bound/bound-walk.ts'
 import { definitionIn, type TableView } from '../bound/catalogue-view.ts'
 import { findVolatility } from '../functions/functions.ts'
 import { type Binding, startPosition } from '../scope/binding.ts'
-import type { AlterKeptView, CreateKeptView, DropKeptView, RefreshView } from '../syntax/ast.ts'
+import type { AlterKeptView, CreateKeptView, DropKeptView, RefreshView, RetentionClause } from '../syntax/ast.ts'
 import type { Expression, Name, Query, Select, SelectItem } from '../syntax/ast-query.ts'
 import { printQuery } from '../syntax/print-query.ts'
 import { typeName } from '../types/types.ts'
@@ -15,6 +15,7 @@ import { computeFingerprint } from './expression.ts'
 import { lookupDefinition, lookupTable } from './from.ts'
 import { refuseUnstorable } from './query.ts'
 import { refuseCopies } from './refuse-copies.ts'
+import { bindRetention } from './retention.ts'
 import { namedColumns, withoutStars } from './view.ts'
 
 export function bindCreateKeptView(binding: Binding, written: CreateKeptView): Bound.CreateKeptView {
@@ -52,6 +53,13 @@ export function bindCreateKeptView(binding: Binding, written: CreateKeptView): B
     readNeed: changes.readNeed ?? undefined,
     comment: changes.comment ?? undefined,
     isColumnar: changes.columnar ?? false,
+    retention:
+      bindKeptRetention(
+        binding,
+        columns,
+        keys.map(({ column }) => column),
+        changes.retention,
+      ) ?? undefined,
   }
 }
 
@@ -205,18 +213,35 @@ function fixedColumn(binding: Binding, { at }: Query, column: ResultColumn): Res
   })
 }
 
+/** By a group: the other columns of a row change with those of its table. */
+function bindKeptRetention(
+  binding: Binding,
+  columns: readonly ResultColumn[],
+  keys: readonly string[],
+  written: RetentionClause | null | undefined,
+): Bound.RetentionChange | null | undefined {
+  const bound = bindRetention(binding, columns, written)
+  if (!bound || !written || keys.includes(bound.on)) return bound
+  throw binding.fail(
+    'BadDefinition',
+    written.on.at,
+    `A retention of a materialized view is on a group: ${bound.on} is none`,
+  )
+}
+
 export function bindAlterKeptView(binding: Binding, { name, changes, at }: AlterKeptView): Bound.SetRights {
   requireDefine(binding, at)
-  const { columnar, ...others } = changes
+  const table = keptView(binding, name)
+  const { columnar, retention: written, ...others } = changes
+  const retention = bindKeptRetention(binding, table.columns, table.primaryKey, written)
   const unchanged = {
     writeScope: undefined,
     rowFilter: undefined,
     writeNeed: undefined,
     isLive: undefined,
-    retention: undefined,
     isHeld: undefined,
   }
-  return { kind: 'set-rights', table: keptView(binding, name), ...others, isColumnar: columnar, ...unchanged }
+  return { kind: 'set-rights', table, ...others, retention, isColumnar: columnar, ...unchanged }
 }
 
 export function bindDropKeptView(binding: Binding, { name, ifExists, at }: DropKeptView): Bound.DropKeptView {

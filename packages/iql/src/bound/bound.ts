@@ -282,6 +282,7 @@ export interface CreateKeptView
   readonly kind: 'create-kept-view'
   readonly readNeed: StepUpNeed | undefined
   readonly isColumnar: boolean
+  readonly retention: RetentionChange | undefined
   /** The table, or the materialized view, that it reads. */
   readonly base: TableView
   /** The groups or partitions of the query, in their order: the primary key. */

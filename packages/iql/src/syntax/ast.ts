@@ -212,10 +212,7 @@ export interface AlterKeptView extends Placed {
 }
 
 /** Undefined: unchanged. Null: removed. */
-export type KeptViewChanges = Omit<
-  TableChanges,
-  'writeScope' | 'writeNeed' | 'rowFilter' | 'live' | 'retention' | 'hold'
->
+export type KeptViewChanges = Omit<TableChanges, 'writeScope' | 'writeNeed' | 'rowFilter' | 'live' | 'hold'>
 
 export type DropKeptView = Drop<'drop-kept-view'>
 
@@ -246,10 +243,10 @@ export interface Explain extends Placed {
   readonly statement: Query | Insert | Update | Delete
 }
 
-/** EXPLAIN ALTER TABLE … SET WITH (retention = …) */
+/** EXPLAIN ALTER TABLE … SET WITH (retention = …), or ALTER MATERIALIZED VIEW */
 export interface ExplainRetention extends Placed {
   readonly kind: 'explain-retention'
-  readonly statement: AlterTable
+  readonly statement: AlterTable | AlterKeptView
 }
 
 /** EXPLAIN LIVE query */

@@ -55,14 +55,13 @@ function parseCreate(tokens: TokenStream, at: number): CreateKeptView {
 /** A view has the rights of what it reads, and is not written: it takes fewer options than a table. */
 function parseChanges(tokens: TokenStream, read: ReadPart): KeptViewChanges {
   const { at } = tokens.token
-  const { writeScope, writeNeed, rowFilter, live, retention, hold, ...changes } = parseTableChanges(tokens, read)
+  const { writeScope, writeNeed, rowFilter, live, hold, ...changes } = parseTableChanges(tokens, read)
   if (writeScope !== undefined || writeNeed !== undefined)
     throw tokens.fail('A materialized view is not written: it has no WRITE SCOPE and no WRITE REQUIRE', at)
   if (rowFilter !== undefined)
     throw tokens.fail('A materialized view has the row filter of its table, and none of its own', at)
   if (live !== undefined) throw tokens.fail('A materialized view is always live', at)
-  if (retention !== undefined || hold !== undefined)
-    throw tokens.fail('A materialized view cannot have a retention or a hold yet', at)
+  if (hold !== undefined) throw tokens.fail('A materialized view cannot be held', at, 'Syntax', 'hold its table')
   return changes
 }
 

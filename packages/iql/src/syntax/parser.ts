@@ -90,6 +90,9 @@ function parseExplain(tokens: TokenStream): Explain | ExplainLive | ExplainReten
       if (!analyze && statement.action.kind === 'set' && statement.action.retention !== undefined)
         return { kind: 'explain-retention', statement, at }
       throw tokens.fail('EXPLAIN takes an ALTER TABLE that sets a retention, no other', startsAt)
+    case 'alter-kept-view':
+      if (!analyze && statement.changes.retention !== undefined) return { kind: 'explain-retention', statement, at }
+      throw tokens.fail('EXPLAIN takes an ALTER MATERIALIZED VIEW that sets a retention, no other', startsAt)
     default:
       throw tokens.fail('EXPLAIN takes a SELECT, INSERT, UPDATE or DELETE', startsAt)
   }

@@ -58,5 +58,5 @@ export async function apply(args: Arguments): Promise<void> {
 const MOST_COUNTED = 1_000_000
 
 function deletedRows(change: Change): number {
-  return change.what === 'table' ? (change.rowsDeleted ?? 0) : 0
+  return change.what === 'table' || change.what === 'view' ? (change.rowsDeleted ?? 0) : 0
 }

@@ -1,4 +1,7 @@
-/** How many rows a plan would delete: those of tables that it drops, and those that are older than a retention that it sets. */
+/**
+ * How many rows a plan would delete: those of tables and materialized views that it drops, also to build them with another query, and those that
+ * are older than a retention that it sets.
+ */
 import type { Change } from './plan.ts'
 import type { TablesPort } from './tables-port.ts'
 
@@ -11,8 +14,18 @@ export async function withDeletedRows(changes: readonly Change[], tables: Count)
 }
 
 async function withCount(change: Change, tables: Count): Promise<Change> {
+  if (change.what === 'view')
+    return isBuiltAnew(change) ? { ...change, rowsDeleted: await tables.countRows(change.name) } : change
   if (change.what !== 'table' || change.action === 'create') return change
   if (change.action === 'remove') return { ...change, rowsDeleted: await tables.countRows(change.name) }
   const isMoved = change.differences.some((line) => /^(?:retention|hold):/.test(line))
   return isMoved ? { ...change, rowsDeleted: await tables.countDeleted(change.target) } : change
+}
+
+/** Another query drops a materialized view. */
+function isBuiltAnew(change: Extract<Change, { what: 'view' }>): boolean {
+  if (change.action === 'create' || !change.before?.materialized) return false
+  return (
+    change.action === 'remove' || change.differences.some((line) => /^(?:query|columns|types|materialized):/.test(line))
+  )
 }

@@ -29,9 +29,9 @@ export interface CurrentState extends ResourceStates {
 export type Change =
   | ResourceChange
   | (Upsert<'table', TableTarget> & Deleting)
-  | (Upsert<'view', BoundView> & { readonly before: BoundView | undefined })
+  | (Upsert<'view', BoundView> & Deleting & { readonly before: BoundView | undefined })
   | (Removal<'table'> & Deleting)
-  | (Removal<'view'> & { readonly before: BoundView })
+  | (Removal<'view'> & Deleting & { readonly before: BoundView })
 
 export interface Deleting {
   /** In a dry run: the rows that the change deletes, counted up to a million. */

@@ -341,7 +341,8 @@ export class QueryService {
     if (this.#retention === undefined && find().length === 0) return
     const { clock, metrics, onError } = this.#options
     const rows = this.#engine.retention
-    const options = { keeper: this.keeper, rows, clock, audit: this.#audit, metrics, onError }
+    const views = this.views.findViews
+    const options = { keeper: this.keeper, rows, clock, audit: this.#audit, metrics, onError, views }
     const reload = () => this.#catalogue.refresh()
     this.#retention ??= import('./retention/retention.ts').then(
       ({ Retention }) => new Retention({ ...options, reload }),

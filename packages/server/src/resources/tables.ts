@@ -61,6 +61,11 @@ const COLUMN = closed(['name', 'type'], {
 
 export const NULL = { type: 'null' } as const
 
+export const RETENTION_MEMBER = closed(['time', 'on'], {
+  time: text({ minLength: 1, description: 'How long rows are kept, such as 30 days.' }),
+  on: text({ pattern: TABLE_NAME, description: 'The Timestamp or Date that says how old a row is.' }),
+})
+
 const TABLE = closed(['name', 'columns'], {
   name: text({ pattern: TABLE_NAME }),
   description: words(),
@@ -84,10 +89,7 @@ const TABLE = closed(['name', 'columns'], {
   columnar: flag(
     'true: the rows are also kept by column, so that statements over many rows take less time: WITH (columns = on). Default: false.',
   ),
-  retention: closed(['time', 'on'], {
-    time: text({ minLength: 1, description: 'How long rows are kept, such as 30 days.' }),
-    on: text({ pattern: TABLE_NAME, description: 'The Timestamp or Date that says how old a row is.' }),
-  }),
+  retention: RETENTION_MEMBER,
   hold: flag('true: no row can be deleted, nor the table: WITH (hold = on). false releases it. Absent: as it is.'),
   csv: text({
     minLength: 1,
@@ -176,7 +178,7 @@ export function tableTarget(table: DeclaredTable): TableTarget {
 }
 
 /** As the catalogue writes it, so that the plan sees no difference. */
-function writtenTime({ time, on }: { readonly time: string; readonly on: string }) {
+export function writtenTime({ time, on }: { readonly time: string; readonly on: string }) {
   const interval = readInterval(time)
   return { time: interval === undefined ? time : writeDuration(interval), on }
 }

@@ -6,7 +6,7 @@ import type { Fault } from '../schema/check-schema.ts'
 import type { JsonObject, Known, Section } from './define-resource.ts'
 import { repeated } from './names.ts'
 import { declaredStepUp, STEP_UP_MEMBERS, stepUpTarget } from './step-up-members.ts'
-import { NULL, scopeFaults, TABLE_NAME, TABLE_NAME_PATTERN } from './tables.ts'
+import { NULL, RETENTION_MEMBER, scopeFaults, TABLE_NAME, TABLE_NAME_PATTERN, writtenTime } from './tables.ts'
 
 export type DeclaredView = XStatic<typeof VIEW>
 
@@ -22,6 +22,8 @@ export interface ViewTarget {
   readonly materialized?: true | undefined
   /** What reading a materialized view demands of the sign-in. */
   readonly stepUp?: StepUpRules | undefined
+  /** How long the rows of a materialized view are kept. */
+  readonly retention?: { readonly time: string; readonly on: string } | undefined
 }
 
 /** As it is stored: the query in canonical form, with every column. */
@@ -37,6 +39,7 @@ const VIEW = closed(['name', 'query'], {
   columns: list(text({ pattern: TABLE_NAME }), 'Names of the columns. Default: those of the query.'),
   read_scope: either(text({ description: 'In addition to the scopes of what the query reads. Default: none.' }), NULL),
   materialized: flag('Whether the rows are stored, and brought up to date after each commit. Default: false.'),
+  retention: RETENTION_MEMBER,
   ...STEP_UP_MEMBERS,
 })
 
@@ -65,9 +68,9 @@ function viewFaults(view: DeclaredView, { scopes }: Pick<Known, 'scopes'>): Faul
 /** A view has the demands of what it reads; only a materialized one can have its own. */
 function stepUpFaults(view: DeclaredView): Fault[] {
   if (view.materialized) return []
-  return (['require_acr', 'require_age'] as const)
+  return (['require_acr', 'require_age', 'retention'] as const)
     .filter((path) => view[path] !== undefined)
-    .map((path) => ({ path, text: 'only a materialized view has demands of its own' }))
+    .map((path) => ({ path, text: 'only a materialized view can have this' }))
 }
 
 export function viewTarget(view: DeclaredView): ViewTarget {
@@ -80,11 +83,12 @@ export function viewTarget(view: DeclaredView): ViewTarget {
     query: view.query,
     ...(view.materialized && { materialized: true }),
     ...(stepUp && { stepUp }),
+    ...(view.retention && { retention: writtenTime(view.retention) }),
   }
 }
 
 function declareView(view: ViewTarget): JsonObject {
-  const { name, description, query, columns, readScope, materialized, stepUp } = view
+  const { name, description, query, columns, readScope, materialized, stepUp, retention } = view
   return {
     name,
     ...(description !== '' && { description }),
@@ -92,6 +96,7 @@ function declareView(view: ViewTarget): JsonObject {
     ...(columns.length > 0 && { columns: [...columns] }),
     ...(readScope !== null && { read_scope: readScope }),
     ...(materialized && { materialized }),
+    ...(retention && { retention }),
     ...declaredStepUp(stepUp),
   }
 }

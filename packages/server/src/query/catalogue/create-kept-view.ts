@@ -14,6 +14,7 @@ import { refuse } from '../errors.ts'
 import { refuseReserved } from './create-table.ts'
 import type { KeptKeyDefinition, TableDefinition } from './definition.ts'
 import { findHidden, findRowFilter } from './kept-filter.ts'
+import { toRetention } from './retention.ts'
 import { toRules } from './step-up.ts'
 
 /** A view of a view of a view of a view of a table. */
@@ -25,12 +26,12 @@ export type Definitions = ReadonlyMap<string, TableDefinition>
 
 export function toKeptView(
   statement: CreateKeptView,
-  rest: Pick<TableDefinition, 'readScope' | 'stepUp' | 'description' | 'created'>,
+  rest: Pick<TableDefinition, 'readScope' | 'stepUp' | 'description' | 'created' | 'retention'>,
 ): TableDefinition {
   const { name, columns, keys, text, base, isColumnar } = statement
   refuseReserved(name)
   const isKey = (column: string): boolean => keys.some((key) => key.column === column)
-  const { readScope, stepUp, description, created } = rest
+  const { readScope, stepUp, description, created, retention } = rest
   return {
     name,
     columns: columns.map(({ name, type, nullable }) => {
@@ -44,11 +45,12 @@ export function toKeptView(
     isLive: true,
     ...(isColumnar ? { isColumnar: true } : {}),
     kept: { text, uses: [base.name], logged: statement.logged, keys: keys.map(toKey) },
-    keptState: { state: 'building', progress: 0, isBuilt: false, error: '' },
+    keptState: { state: 'building', progress: 0, isBuilt: false, hasCut: false, error: '' },
     readScope,
     stepUp,
     description,
     created,
+    retention,
   }
 }
 
@@ -57,17 +59,33 @@ export function createKeptView(
   definitions: Definitions,
   text: string,
   now: bigint,
+  retention = statement.retention && toRetention(statement.retention),
 ): TableDefinition {
   const view = toKeptView(statement, {
     readScope: statement.readScope,
     stepUp: toRules(statement.readNeed, undefined),
     description: statement.comment,
     created: now,
+    retention,
   })
   const fault = findFault(view, definitions)
   if (fault !== undefined)
     throw refuseStatement('BadDefinition', fault.text, { statement: text, at: statement.queryAt, hint: fault.hint })
-  return view
+  return withRetentionIndex(view, definitions)
+}
+
+/** Its old rows are found by the column of its retention, which mostly is not the first group. */
+function withRetentionIndex(view: TableDefinition, definitions: Definitions): TableDefinition {
+  const { name, primaryKey, retention } = view
+  if (retention === undefined || primaryKey[0] === retention.on) return view
+  const taken = new Set(
+    [...definitions.values()].flatMap(({ indexes }) => indexes.map((index) => index.name.toLowerCase())),
+  )
+  const first = `${name}_${retention.on}`.slice(0, 50)
+  let free = first
+  for (let count = 2; taken.has(free.toLowerCase()); count++) free = `${first}_${count}`
+  const index = { name: free, columns: [{ name: retention.on, descending: false }], unique: false }
+  return { ...view, indexes: [index] }
 }
 
 /** Binds a stored definition again, as its CREATE MATERIALIZED VIEW was. */
@@ -76,7 +94,13 @@ export function bindKeptView(
   catalogue: CatalogueView,
 ): CreateKeptView {
   const at = 0
-  const none = { readNeed: undefined, comment: undefined, columnar: undefined, readScope: undefined }
+  const none = {
+    readNeed: undefined,
+    comment: undefined,
+    columnar: undefined,
+    readScope: undefined,
+    retention: undefined,
+  }
   const written = {
     kind: 'create-kept-view',
     ifNotExists: true,
@@ -108,11 +132,6 @@ export function findFault(view: TableDefinition, definitions: Definitions): Faul
     return {
       text: `Materialized views read one another over ${MAX_LEVELS} levels at most`,
       hint: 'read a view that is closer to the table',
-    }
-  if (base.retention !== undefined)
-    return {
-      text: `${base.name} has a retention, which views do not follow yet`,
-      hint: `write ALTER TABLE ${base.name} SET WITH (retention = NULL)`,
     }
   const filter = findRowFilter(base, definitions)
   const hidden = filter === undefined ? undefined : findHidden(filter, keys)

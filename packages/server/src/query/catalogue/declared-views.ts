@@ -5,7 +5,7 @@ import { type Clock, Refusal, type StepUpRules } from 'gatehouse-protocol'
 import { altered } from './change.ts'
 import { bindKeptView, createKeptView } from './create-kept-view.ts'
 import { bindView, toViewDefinition, unrestrictedCatalogue } from './create-view.ts'
-import type { CatalogueChange, TableDefinition } from './definition.ts'
+import type { CatalogueChange, RetentionDefinition, TableDefinition } from './definition.ts'
 import type { CatalogueSnapshot } from './snapshot.ts'
 import { systemDefinitions } from './system-tables.ts'
 import { ViewGuard } from './view-guard.ts'
@@ -21,6 +21,7 @@ export interface ViewSpec {
   readonly materialized?: true | undefined
   /** Of a materialized view. */
   readonly stepUp?: StepUpRules | undefined
+  readonly retention?: RetentionDefinition | undefined
 }
 
 /** As it is stored: the query in canonical form, with every column. */
@@ -74,16 +75,20 @@ export function bindViews(wanted: ViewChanges, snapshot: CatalogueSnapshot, cloc
 function changesTo(table: TableDefinition, from: TableDefinition | undefined): CatalogueChange[] {
   if (from === undefined) return [{ kind: 'create', table }]
   if (table.kept === undefined && from.kept === undefined) return [altered(from, table, { kind: 'replace-view' })]
-  const form = ({ kept, columns }: TableDefinition): string =>
-    JSON.stringify([kept, columns.map(({ name, type, nullable }) => [name, type, nullable])])
-  if (form(table) === form(from)) {
-    const { readScope, stepUp, description } = table
-    return [altered(from, { ...from, readScope, stepUp, description }, { kind: 'rights' })]
+  if (haveSameRows(table, from)) {
+    const { readScope, stepUp, description, retention } = table
+    return [altered(from, { ...from, readScope, stepUp, description, retention }, { kind: 'rights' })]
   }
   return [
     { kind: 'drop', name: from.name, isView: from.view !== undefined },
     { kind: 'create', table },
   ]
+}
+
+function haveSameRows(one: TableDefinition, other: TableDefinition): boolean {
+  const form = ({ kept, columns }: TableDefinition): string =>
+    JSON.stringify([kept, columns.map(({ name, type, nullable }) => [name, type, nullable])])
+  return form(one) === form(other)
 }
 
 /** Empty for a table. */
@@ -93,6 +98,7 @@ export function toViewSpecs({
   readScope,
   stepUp,
   columns,
+  retention,
   ...definition
 }: TableDefinition): BoundViewSpec[] {
   const view = definition.view ?? definition.kept
@@ -105,7 +111,7 @@ export function toViewSpecs({
       columns: columns.map((column) => column.name),
       types: columns.map(({ type, nullable }) => `${typeName(type).replaceAll(' ', '')}${nullable ? '' : ' NOT NULL'}`),
       query: view.text,
-      ...(definition.kept && { materialized: true, ...(stepUp && { stepUp }) }),
+      ...(definition.kept && { materialized: true, ...(stepUp && { stepUp }), ...(retention && { retention }) }),
     },
   ]
 }
@@ -194,7 +200,7 @@ class ViewBinder {
   }
 
   #defineKept(spec: ViewSpec, from: TableDefinition | undefined): void {
-    const { columns, query: text, readScope, stepUp, description } = spec
+    const { columns, query: text, readScope, stepUp, description, retention } = spec
     const name = from?.name ?? spec.name
     const statement = bindKeptView({ name, columns, text, query: parseQuery(text) }, this.#catalogue(spec))
     const bound = createKeptView(
@@ -202,6 +208,7 @@ class ViewBinder {
       this.#definitions,
       text,
       from?.kept === undefined ? this.#now : from.created,
+      retention,
     )
     const table = {
       ...bound,
@@ -209,6 +216,16 @@ class ViewBinder {
       stepUp,
       description: description === '' ? undefined : description,
     }
+    if (from?.kept !== undefined && from.keptState?.hasCut && !haveSameRows(table, from))
+      throw refuse(
+        'BadDefinition',
+        `${name} has rows of which its table has no more: with another query they would be lost`,
+        {
+          statement: text,
+          at: 0,
+          hint: `drop it first, with DROP MATERIALIZED VIEW ${name}`,
+        },
+      )
     this.#set(table)
     this.defined.push(table)
   }

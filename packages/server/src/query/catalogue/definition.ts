@@ -66,6 +66,8 @@ export interface KeptState {
   readonly progress: number
   /** Whether its rows were complete at some time: it has a change log. */
   readonly isBuilt: boolean
+  /** Whether it may have rows that its query no longer gives, because rows of its table are gone. */
+  readonly hasCut: boolean
   readonly error: string
 }
 
@@ -172,11 +174,17 @@ export function readDefinition(row: CatalogueRow): TableDefinition {
   }
 }
 
-/** `building 250 ` with the progress in thousandths, `ready 1000 `, `failed 1000 Division by zero`. */
+/** `building 250 ` with the progress in thousandths, `ready 1000 `, `ready 1000+ ` with a cut, `failed 1000 Division by zero`. */
 function readKeptState(text: string | null): KeptState {
-  const [, state, thousandths = '0', error = ''] = /^(\w+) (\d+) (.*)$/s.exec(text ?? '') ?? []
+  const [, state, thousandths = '0', cut, error = ''] = /^(\w+) (\d+)(\+?) (.*)$/s.exec(text ?? '') ?? []
   const known = state === 'ready' || state === 'failed' ? state : 'building'
-  return { state: known, progress: Number(thousandths) / 1000, isBuilt: thousandths === '1000', error }
+  return {
+    state: known,
+    progress: Number(thousandths) / 1000,
+    isBuilt: thousandths === '1000',
+    hasCut: cut === '+',
+    error,
+  }
 }
 
 /** What it reads, if it is a view of either kind. */

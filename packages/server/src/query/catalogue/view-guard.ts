@@ -33,7 +33,7 @@ export function concernsViews(change: CatalogueChange): boolean {
 
 /** Whether changed rights can take something from a materialized view: its log, or a filter that its rows can be told by. */
 function concernsKept({ from, table }: Extract<CatalogueChange, { kind: 'alter' }>): boolean {
-  return from.isLive !== table.isLive || from.rowFilter !== table.rowFilter || from.retention !== table.retention
+  return from.isLive !== table.isLive || from.rowFilter !== table.rowFilter
 }
 
 export class ViewGuard {

@@ -9,7 +9,11 @@ import type { TablePosition } from './live-source.ts'
 export interface KeptEngine {
   /** What is stored of each view. */
   readonly states: KeptStates
-  emit(queries: KeptQueries): KeptStatements
+  emit(queries: KeptQueries): { readonly statements: KeptStatements; readonly starts: readonly KeptStatement[] }
+  /** The start of the bucket of a view that holds a time, in microseconds since the epoch. */
+  bucketStart(bucket: KeptBucket, time: bigint): Promise<bigint>
+  /** The rows of a view whose groups are not evaluated. */
+  countStaying(plan: KeptPlan): Promise<number>
   /** The position of a table now; undefined if it has no change log. */
   head(table: string): Promise<TablePosition | undefined>
   /** Evaluates the groups that have changed since the position of the row; what differs is written with the new position in one commit. */
@@ -22,7 +26,9 @@ export interface KeptEngine {
 
 /** The queries of a view, bound. */
 export interface KeptQueries {
-  readonly plan: Omit<KeptPlan, 'statements'>
+  readonly plan: Omit<KeptPlan, 'statements' | 'buckets'>
+  /** The starts of its buckets for a time, which is the parameter. */
+  readonly starts: readonly BoundQuery[]
   /** The groups of the rows that have changed: as they are, and as they were before each change. */
   readonly touched: readonly [BoundQuery, BoundQuery]
   /** The row of one group, whose values are these expressions. */
@@ -42,7 +48,30 @@ export interface KeptPlan {
   readonly keys: readonly number[]
   /** A digest of the time zones that it names; undefined if it names none. */
   readonly zones: string | undefined
+  /** Groups that begin earlier are not evaluated, and their rows stay. */
+  readonly least: readonly KeptLeast[]
+  /** As they are stored: what is written is refused where they have changed since. */
+  readonly cuts: string | undefined
+  /** The groups that are times of the table. */
+  readonly buckets: readonly KeptBucket[]
   readonly statements: KeptStatements
+}
+
+export interface KeptLeast {
+  /** Of the group among the columns. */
+  readonly ordinal: number
+  /** A Timestamp or a Date. */
+  readonly value: bigint
+}
+
+export interface KeptBucket {
+  /** The column of the table. */
+  readonly of: string
+  /** The column of the view. */
+  readonly column: string
+  /** Otherwise a Timestamp. */
+  readonly isDate: boolean
+  readonly start: KeptStatement
 }
 
 export type KeptStatements =
@@ -53,6 +82,7 @@ export type KeptStatements =
       /** The row of one group, or none. */
       readonly group: KeptStatement
       readonly whole: KeptStatement
+      readonly least: readonly { readonly ordinal: number; readonly value: ScalarBindable }[]
     }
   /** Each evaluates and writes. */
   | {
@@ -60,6 +90,7 @@ export type KeptStatements =
       readonly follow: KeptStatement
       readonly compare: KeptStatement
       readonly build: KeptStatement
+      readonly staying: KeptStatement
     }
 
 export interface KeptStatement {

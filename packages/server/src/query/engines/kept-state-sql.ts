@@ -30,7 +30,7 @@ export function createKeptStates({ schema, columnType, truth, textKeyOptions }: 
 
 /** For `readDefinition`. */
 export function selectKeptState(schema: string): Sql {
-  return `(SELECT v.state || ' ' || v.progress || ' ' || coalesce(v.error, '') FROM ${schema}.${KEPT_STATES} AS v
+  return `(SELECT v.state || ' ' || v.progress || CASE WHEN v.cuts IS NULL THEN ' ' ELSE '+ ' END || coalesce(v.error, '') FROM ${schema}.${KEPT_STATES} AS v
       WHERE v.key = _gh_tables.key)`
 }
 

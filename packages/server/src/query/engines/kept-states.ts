@@ -5,6 +5,7 @@ import type { SqlStatement } from './emit/parameters.ts'
 import type { KeeperTerm } from './keeper-lease.ts'
 import { KEPT_STATES } from './kept-state-sql.ts'
 import type { TablePosition } from './live-source.ts'
+import { RETENTION } from './retention.ts'
 import { type BuildSql, buildStatement, type ServiceStore } from './service-store.ts'
 
 /** The row of a view. */
@@ -27,6 +28,10 @@ export interface KeptRow {
   readonly wrong: number
   /** A digest of the time zones that its query names. */
   readonly zones: string | undefined
+  /** Groups that begin earlier keep their rows: by the column of the table, in microseconds since the epoch, as JSON. */
+  readonly cuts: string | undefined
+  /** Of its own retention: earlier rows are closed. */
+  readonly horizon: { readonly column: string; readonly time: bigint } | undefined
 }
 
 interface StoredRow {
@@ -43,6 +48,9 @@ interface StoredRow {
   readonly asked: number | string
   readonly done: number | string
   readonly wrong: number | string
+  readonly cuts: string | null
+  readonly time_column: string | null
+  readonly horizon: number | string | null
 }
 
 /** `column = value`, for some columns of a row. */
@@ -60,13 +68,13 @@ export class KeptStates {
   }
 
   async list(): Promise<KeptRow[]> {
-    const rows = await this.#store.read<StoredRow>(() => `SELECT * FROM ${this.#table} ORDER BY key`)
+    const rows = await this.#store.read<StoredRow>(() => `${this.#select()} ORDER BY v.key`)
     return rows.map(readRow)
   }
 
   async find(view: string): Promise<KeptRow | undefined> {
     const [row] = await this.#store.read<StoredRow>(
-      (value) => `SELECT * FROM ${this.#table} WHERE key = ${value(view.toLowerCase())}`,
+      (value) => `${this.#select()} WHERE v.key = ${value(view.toLowerCase())}`,
     )
     return row && readRow(row)
   }
@@ -84,11 +92,19 @@ export class KeptStates {
     await this.#store.writeInTerm(term, [(value) => this.#update(view, value, set, () => '')])
   }
 
-  /** Changes the row of a view only if its position is as expected. */
-  move(view: string, expected: TablePosition | undefined, set: SetColumns): SqlStatement {
+  /** Changes the row of a view only if its position and its cuts are as expected. */
+  move(
+    { view, cuts }: { readonly view: string; readonly cuts: string | undefined },
+    expected: TablePosition | undefined,
+    set: SetColumns,
+  ): SqlStatement {
     const condition: WriteSql = (value) =>
-      expected === undefined ? ' AND position IS NULL' : ` AND position = ${value(expected)}`
+      ` AND ${expected === undefined ? 'position IS NULL' : `position = ${value(expected)}`} AND coalesce(cuts, '') = ${value(cuts ?? '')}`
     return buildStatement((value) => this.#update(view, value, set, condition), this.#placeholder)
+  }
+
+  #select(): Sql {
+    return `SELECT v.*, r.time_column, r.horizon FROM ${this.#table} AS v LEFT JOIN ${this.#store.schema}.${RETENTION} AS r ON r.name = v.key`
   }
 
   #update(view: string, value: Parameters<BuildSql>[0], set: SetColumns, condition: WriteSql): Sql {
@@ -112,5 +128,10 @@ function readRow({ built, ...row }: StoredRow): KeptRow {
     done: Number(row.done),
     wrong: Number(row.wrong),
     zones: row.zones ?? undefined,
+    cuts: row.cuts ?? undefined,
+    horizon:
+      row.time_column === null || row.horizon === null
+        ? undefined
+        : { column: row.time_column, time: BigInt(row.horizon) },
   }
 }

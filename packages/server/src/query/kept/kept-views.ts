@@ -13,6 +13,7 @@ import type { TableChange, TablePosition } from '../engines/live-source.ts'
 import { refuse } from '../errors.ts'
 import type { Kept } from '../keeper/keeper.ts'
 import { viewFailed } from '../plan/unready.ts'
+import type { FindViews } from '../retention/views.ts'
 import { KeptCounts } from './counts.ts'
 import type { KeptViewsOptions } from './options.ts'
 
@@ -40,6 +41,7 @@ export class KeptViews {
   readonly #options: KeptViewsOptions
   readonly counts = new KeptCounts()
   #end: (() => void) | undefined
+  #found: Promise<FindViews> | undefined
   readonly #unsubscribe: () => void
 
   constructor(options: KeptViewsOptions) {
@@ -76,6 +78,20 @@ export class KeptViews {
     return this.#options.keeper.requireUpgraded()
   }
 
+  /** For the retention of a table; loaded by the first that has views. */
+  readonly findViews: FindViews = async (table) => {
+    const { catalogue, engine } = this.#options
+    if (viewsOf(table.name, catalogue.snapshot).length === 0) return { bucketed: [], others: [] }
+    this.#found ??= import('./retained-views.ts').then(({ createFindViews }) =>
+      createFindViews({
+        kept: engine.kept,
+        snapshot: () => catalogue.snapshot,
+        hasSeen: (name, position, before) => this.#hasSeen(name, position, before),
+      }),
+    )
+    return (await this.#found)(table)
+  }
+
   /** The plans of the views of a table whose change log is replaced. */
   async plansFor(change: CatalogueChange): Promise<readonly KeptPlan[]> {
     const { catalogue, engine } = this.#options
@@ -83,7 +99,11 @@ export class KeptViews {
     const views = drop === undefined || change.kind !== 'alter' ? [] : viewsOf(drop, catalogue.snapshot)
     if (views.length === 0) return []
     const { planKept } = await import('./plan.ts')
-    return views.map((view) => planKept(view, catalogue.snapshot.byName, engine.kept))
+    const rows = new Map((await engine.kept.states.list()).map((row) => [row.key, row]))
+    return views.flatMap((view) => {
+      const row = rows.get(view.name.toLowerCase())
+      return row === undefined ? [] : [planKept(view, catalogue.snapshot.byName, engine.kept, row)]
+    })
   }
 
   /** Waits until a new view has its rows, but not for long. A query that fails at once leaves no view. */
@@ -103,10 +123,27 @@ export class KeptViews {
     }
   }
 
+  /** The rows of a view that its query no longer gives, because retention has deleted what they were made of. */
+  async countStaying(name: string): Promise<number> {
+    const { catalogue, engine } = this.#options
+    const view = catalogue.snapshot.findDefinition(name)
+    const row = view && (await engine.kept.states.find(name))
+    if (view === undefined || row?.cuts === undefined) return 0
+    const { planKept } = await import('./plan.ts')
+    const plan = planKept(view, catalogue.snapshot.byName, engine.kept, { cuts: row.cuts, horizon: undefined })
+    return engine.kept.countStaying(plan)
+  }
+
+  /** Has the keeper evaluate all of a view: with another retention it has other groups. */
+  async askAnew(name: string): Promise<void> {
+    await this.#options.engine.kept.states.ask(name)
+    await this.#options.catalogue.announce()
+  }
+
   /** Waits until all that was committed before is in the view, and in those that it reads. Returns how many rows were wrong. */
   async refresh(name: string, isFull: boolean, signal: AbortSignal): Promise<number> {
     const { catalogue, engine } = this.#options
-    const kept = this.#options.engine.kept
+    const { kept } = engine
     if (isFull) {
       const asked = await kept.states.ask(name)
       await catalogue.announce()
@@ -118,15 +155,20 @@ export class KeptViews {
       let asked = await kept.head(base)
       await this.#wait(view.name, signal, async (row) => {
         if (!row.isBuilt || row.position === undefined || asked === undefined) return row.isBuilt
-        const change = await this.#changedSince(base, row.position)
-        if (change === undefined) return true
         // A position of a log that was replaced says nothing: what was committed before it is before the new one.
         if ((await this.#changedSince(base, asked)) === 'lost') asked = await kept.head(base)
-        return change === 'changed' && asked !== undefined && (engine.live.compare(row.position, asked) ?? -1) >= 0
+        return asked === undefined || this.#hasSeen(base, row.position, asked)
       })
     }
     await catalogue.refresh()
     return 0
+  }
+
+  /** Whether a view at this position has seen all that was committed to its table before the other one. */
+  async #hasSeen(table: string, position: TablePosition, before: TablePosition): Promise<boolean> {
+    const change = await this.#changedSince(table, position)
+    if (change === undefined) return true
+    return change === 'changed' && (this.#options.engine.live.compare(position, before) ?? -1) >= 0
   }
 
   async #changedSince(table: string, position: TablePosition): Promise<TableChange | undefined> {

@@ -3,6 +3,7 @@ import { Refusal } from 'gatehouse-protocol'
 import { alwaysLogged } from '../engines/change-log.ts'
 import { TermLost } from '../engines/keeper-lease.ts'
 import type { KeptOutcome, KeptPlan, KeptRun } from '../engines/kept-engine.ts'
+import type { KeptRow } from '../engines/kept-states.ts'
 import type { TablePosition } from '../engines/live-source.ts'
 import { refuse } from '../errors.ts'
 import type { Watcher } from '../live/evaluate/table-watches.ts'
@@ -31,7 +32,7 @@ export class ViewMaintenance implements Watcher {
   #failures = 0
   /** How long the touched groups took, in milliseconds: neither the waits for a reader, nor a build. */
   #worked = 0
-  #planned: { readonly version: number; readonly plan: KeptPlan } | undefined
+  #planned: { readonly version: string; readonly plan: KeptPlan } | undefined
 
   constructor(name: string, base: string, options: ViewMaintenanceOptions) {
     this.#name = name
@@ -100,7 +101,7 @@ export class ViewMaintenance implements Watcher {
   async #bringUpToDate(): Promise<void> {
     const { kept, catalogue } = this.#options
     const row = await kept.states.find(this.#name)
-    const plan = this.#plan()
+    const plan = row && this.#plan(row)
     if (row === undefined || plan === undefined) return
     if (!row.isBuilt || row.position === undefined) return this.#build(plan)
     this.#watch(row.position)
@@ -115,13 +116,14 @@ export class ViewMaintenance implements Watcher {
     if (row.state !== 'ready') await catalogue.announce()
   }
 
-  #plan(): KeptPlan | undefined {
+  #plan(row: KeptRow): KeptPlan | undefined {
     const { catalogue, kept } = this.#options
-    const { version, byName } = catalogue.snapshot
+    const { version: loaded, byName } = catalogue.snapshot
+    const version = `${loaded} ${row.cuts} ${row.horizon?.time}`
     if (this.#planned?.version === version) return this.#planned.plan
     const view = byName.get(this.#name.toLowerCase())
     if (view?.kept === undefined) return undefined
-    const plan = planKept(view, byName, kept)
+    const plan = planKept(view, byName, kept, row)
     this.#planned = { version, plan }
     return plan
   }

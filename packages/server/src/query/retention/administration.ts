@@ -97,12 +97,12 @@ export function administerRetention({
       return table && isKept(table) ? readStatus(table, await rows.find(name)) : undefined
     },
     async set(caller, name, setting) {
-      await query(caller, alterText(name, setting))
+      await query(caller, alterText(name, setting, snapshot()))
       const table = snapshot().findDefinition(name)
       return table && readStatus(table, await rows.find(name))
     },
     async explain(caller, name, setting) {
-      return (await query(caller, `EXPLAIN ${alterText(name, setting)}`)).rows[0]
+      return (await query(caller, `EXPLAIN ${alterText(name, setting, snapshot())}`)).rows[0]
     },
     erase: (caller, name, erasure) => erase(caller, name, erasure, { snapshot, query, audit }),
     async run(name, signal) {
@@ -121,12 +121,13 @@ function isKept({ retention, isHeld }: TableDefinition): boolean {
   return retention !== undefined || isHeld === true
 }
 
-function alterText(table: string, { retention, hold }: RetentionSetting): string {
+function alterText(table: string, { retention, hold }: RetentionSetting, snapshot: CatalogueSnapshot): string {
   const parts = [
     ...(retention === undefined ? [] : [`retention = ${retention === null ? 'NULL' : clause(retention)}`]),
     ...(hold === undefined ? [] : [`hold = ${hold ? 'on' : 'off'}`]),
   ]
-  return `ALTER TABLE ${quoteName(table)} SET WITH (${parts.join(', ')})`
+  const kind = snapshot.findDefinition(table)?.kept === undefined ? 'TABLE' : 'MATERIALIZED VIEW'
+  return `ALTER ${kind} ${quoteName(table)} SET WITH (${parts.join(', ')})`
 }
 
 function clause({ time, on }: { readonly time: string; readonly on: string }): string {

@@ -3,7 +3,7 @@ import type { TableDefinition } from '../catalogue/definition.ts'
 import { horizonAt } from '../catalogue/retention.ts'
 import { nextState } from '../engines/retention.ts'
 import type { RetentionRows } from '../engines/retention-rows.ts'
-import { computeCut, NO_VIEWS, type ViewsOfTable } from './views.ts'
+import { computeCut, type FindViews, type ViewsOfTable } from './views.ts'
 
 export interface RetentionPreview {
   readonly horizon: bigint | undefined
@@ -17,8 +17,12 @@ export interface RetentionPreview {
 export const MOST_COUNTED = 1_000_000
 
 /** `table` is as it would be. */
-export async function previewRetention(table: TableDefinition, rows: RetentionRows): Promise<RetentionPreview> {
-  const views = NO_VIEWS(table.name)
+export async function previewRetention(
+  table: TableDefinition,
+  rows: RetentionRows,
+  findViews: FindViews,
+): Promise<RetentionPreview> {
+  const views = await findViews(table)
   const [now, state] = [await rows.now(), await rows.find(table.name)]
   const stored = state && {
     time: state.time ?? null,
@@ -30,7 +34,7 @@ export async function previewRetention(table: TableDefinition, rows: RetentionRo
   const next = nextState(table, stored, now)
   const horizon = next?.horizon ?? undefined
   const isDeleted = horizon !== undefined && !table.isHeld && horizonAt(now, table) !== undefined
-  const cut = isDeleted ? computeCut(horizon, views) : (next?.cut ?? undefined)
+  const cut = isDeleted ? await computeCut(horizon, views) : (next?.cut ?? undefined)
   return {
     horizon,
     cut,

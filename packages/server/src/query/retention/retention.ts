@@ -8,7 +8,7 @@ import type { RetentionRows, RetentionState } from '../engines/retention-rows.ts
 import type { Keeper } from '../keeper/keeper.ts'
 import { ClockCheck } from './clock-check.ts'
 import { TableRetention } from './table-retention.ts'
-import { type FindViews, NO_VIEWS } from './views.ts'
+import type { FindViews } from './views.ts'
 
 export interface RetentionOptions {
   readonly keeper: Keeper
@@ -19,7 +19,7 @@ export interface RetentionOptions {
   readonly onError: (error: unknown) => void
   /** Loads the definitions of tables again: this node has missed a change. */
   readonly reload: () => Promise<void>
-  readonly views?: FindViews
+  readonly views: FindViews
   readonly tickMs?: number
 }
 
@@ -159,7 +159,7 @@ export class Retention {
 
   /** Takes over which tables there are. */
   #follow(term: KeeperTerm): void {
-    const { rows, audit, metrics, views = NO_VIEWS } = this.#options
+    const { rows, audit, metrics, views } = this.#options
     const onRemoved = (table: string, count: number): void =>
       metrics?.counter('gatehouse_retention_rows_total', { table })(count)
     for (const [name, running] of this.#running)

@@ -80,9 +80,12 @@ export class TableRetention {
     const { settling: settled, horizon } = (await rows.find(this.table.name)) ?? {}
     if (settled === undefined) this.#settled = horizon
     if (settled === undefined || !(await this.#knowAll(settled))) return
-    const found = views(this.table.name)
+    const found = await views(this.table)
     for (const view of found.bucketed) if (!(await view.hasReadPast(settled))) return
-    await rows.moveCut(this.term, this.table, settled, computeCut(settled, found))
+    const cut = await computeCut(settled, found)
+    // First: what is deleted after it changes no row of these views.
+    for (const view of found.bucketed) await view.freeze(this.term, cut)
+    await rows.moveCut(this.term, this.table, settled, cut)
     this.#settled = settled
     this.#hasRows = true
   }

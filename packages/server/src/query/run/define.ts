@@ -21,6 +21,8 @@ export async function define(statement: BoundStatement, run: RunningCall, env: E
   const kept = await env.kept.plansFor(change)
   const options = { owner: callOwner(run.principal), running: run.running, kept }
   await env.catalogue.change([{ change, fill: value }], options)
+  if (change.kind !== 'drop' && change.table.kept !== undefined && isRetentionChanged(change))
+    await env.kept.askAnew(change.table.name)
   // Rows that were written while the existing ones were read.
   if (isCheck) await refuseLateViolations(statement, run, env)
   recordChanges(env.audit, run, [change])

@@ -70,6 +70,11 @@ export async function execute(run: RunningCall, env: ExecutionEnv): Promise<Quer
       await define(statement, run, env)
       if (!statement.exists) await env.kept.created(statement, run.running.signal)
       return { kind: 'rows', encoders, rows: [], rowsAffected: 0, isTruncated: false }
+    case 'drop-kept-view': {
+      const rowsAffected = statement.view === undefined ? 0 : await env.kept.countStaying(statement.view.name)
+      await define(statement, run, env)
+      return { kind: 'rows', encoders, rows: [], rowsAffected, isTruncated: false }
+    }
     default:
       await define(statement, run, env)
       if (statement.kind === 'create-table' && statement.query !== undefined && !statement.exists)

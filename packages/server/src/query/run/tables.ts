@@ -60,7 +60,7 @@ export interface TablesEnv {
   readonly catalogue: NodeCatalogue
   readonly clock: Clock
   readonly audit: Audit
-  readonly kept: Pick<KeptViews, 'requireUpgraded'>
+  readonly kept: Pick<KeptViews, 'requireUpgraded' | 'findViews'>
 }
 
 /** Rows per statement, and statements per transaction. */
@@ -92,7 +92,8 @@ export function createTables(env: TablesEnv): Tables {
       const current = catalogue.snapshot.findDefinition(name)
       const column = current?.columns.find((known) => known.name === retention?.on)
       if (current === undefined || column === undefined) return 0
-      return (await previewRetention({ ...current, retention, isHeld: hold }, env.engine.retention)).rows
+      return (await previewRetention({ ...current, retention, isHeld: hold }, env.engine.retention, env.kept.findViews))
+        .rows
     },
     async countRows(name) {
       const table = catalogue.snapshot.findDefinition(name)

@@ -30,8 +30,8 @@ export async function catchUpViews(client: PoolClient, table: string, plans: rea
   for (const plan of own) {
     const key = plan.view.toLowerCase()
     const { rows } = await client.query<{ position: string | null }>(
-      `SELECT position FROM ${SCHEMA}.${KEPT_STATES} WHERE key = $1 AND built AND state = 'ready' FOR UPDATE`,
-      [key],
+      `SELECT position FROM ${SCHEMA}.${KEPT_STATES} WHERE key = $1 AND built AND state = 'ready' AND coalesce(cuts, '') = $2 FOR UPDATE`,
+      [key, plan.cuts ?? ''],
     )
     const position = rows[0]?.position
     if (typeof position !== 'string') continue

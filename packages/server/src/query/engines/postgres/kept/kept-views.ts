@@ -1,8 +1,18 @@
 /** Materialized views on PostgreSQL: one transaction of the keeper evaluates, writes, and stores the new position. */
+import { DATE, floorDivide, MICROS_PER_DAY, TIMESTAMP } from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'
 import type { Pool, PoolClient } from 'pg'
 import { refuse } from '../../../errors.ts'
-import type { BuildRun, KeptEngine, KeptOutcome, KeptPlan, KeptRun } from '../../kept-engine.ts'
+import { quoteIdentifier } from '../../emit/dialect.ts'
+import {
+  type BuildRun,
+  fillSlots,
+  type KeptBucket,
+  type KeptEngine,
+  type KeptOutcome,
+  type KeptPlan,
+  type KeptRun,
+} from '../../kept-engine.ts'
 import { type KeptRow, KeptStates, type SetColumns } from '../../kept-states.ts'
 import type { TablePosition } from '../../live-source.ts'
 import type { ServiceStore } from '../../service-store.ts'
@@ -13,6 +23,7 @@ import { createLog } from '../live/change-log.ts'
 import { EXISTING_LOGS, HEAD_COLUMNS } from '../live/log-heads.ts'
 import { type Acquire, withClient } from '../pool.ts'
 import { mustCommit } from '../protocol/pipeline.ts'
+import { SCHEMA, toPostgres } from '../representation.ts'
 import { withRetries } from '../retry.ts'
 import { atOnce, type Evaluated, evaluateAll, evaluateTouched, lockBase } from './evaluate.ts'
 import { emitKept } from './statements.ts'
@@ -46,6 +57,18 @@ export class PostgresKeptViews implements KeptEngine {
     this.#options = options
   }
 
+  async bucketStart({ isDate, start }: KeptBucket, time: bigint): Promise<bigint> {
+    const value = isDate ? toPostgres(floorDivide(time, MICROS_PER_DAY), DATE) : toPostgres(time, TIMESTAMP)
+    const { rows } = await this.#options.owner.query<{ start: string }>(start.sql, fillSlots(start, '', [value]))
+    return BigInt(rows[0]?.start ?? 0)
+  }
+
+  async countStaying(plan: KeptPlan): Promise<number> {
+    const { staying } = atOnce(plan)
+    const { rows } = await this.#options.owner.query<{ staying: string }>(staying.sql, fillSlots(staying, ''))
+    return Number(rows[0]?.staying ?? 0)
+  }
+
   async head(table: string): Promise<TablePosition | undefined> {
     const { rows } = await withClient(this.#options.owner, (client) =>
       client.query<{ epoch: string; incarnation: string; snapshot: string }>(
@@ -62,7 +85,8 @@ export class PostgresKeptViews implements KeptEngine {
       return await this.#keep(plan, run, {
         evaluate: (client) => evaluateTouched(client, plan, row.position ?? ''),
         expected: row.position,
-        set: (evaluated) => counted(evaluated, () => []),
+        set: (evaluated) =>
+          counted(evaluated, (value) => [`rows = rows + ${value(BigInt(evaluated.inserted - evaluated.removed))}`]),
       })
     } catch (error) {
       // Perhaps only at a row as it was, which says nothing of the query as it is.
@@ -81,6 +105,8 @@ export class PostgresKeptViews implements KeptEngine {
           `wrong = ${value(BigInt(countWrong(evaluated)))}`,
           `zones = ${value(plan.zones ?? null)}`,
           'builds = builds + 1',
+          // What retention has deleted of it was not counted.
+          `rows = (SELECT count(*) FROM ${SCHEMA}.${quoteIdentifier(plan.view)})`,
         ]),
     })
   }
@@ -91,6 +117,7 @@ export class PostgresKeptViews implements KeptEngine {
       expected: undefined,
       set: (evaluated) =>
         counted(evaluated, (value) => [
+          `rows = ${value(BigInt(evaluated.inserted))}`,
           'progress = 1000',
           `built = ${POSTGRES.truth(true)}`,
           'builds = builds + 1',
@@ -112,7 +139,7 @@ export class PostgresKeptViews implements KeptEngine {
         await client.query('ROLLBACK')
         return { kind: evaluated ?? 'lost' }
       }
-      const { sql, parameters } = this.states.move(plan.view, change.expected, change.set(evaluated))
+      const { sql, parameters } = this.states.move(plan, change.expected, change.set(evaluated))
       const { rowCount } = await client.query(sql, [...parameters])
       if (rowCount === 0) throw refuse('Data.Conflict', `${plan.view} has just changed`)
       await change.finish?.(client)
@@ -126,14 +153,8 @@ export class PostgresKeptViews implements KeptEngine {
   }
 }
 
-function counted({ position, inserted, removed }: Evaluated, further: SetColumns): SetColumns {
-  return (value) => [
-    `position = ${value(position)}`,
-    "state = 'ready'",
-    'error = NULL',
-    `rows = rows + ${value(BigInt(inserted - removed))}`,
-    ...further(value),
-  ]
+function counted({ position }: Evaluated, further: SetColumns): SetColumns {
+  return (value) => [`position = ${value(position)}`, "state = 'ready'", 'error = NULL', ...further(value)]
 }
 
 function countWrong({ inserted, updated, removed }: Evaluated): number {

@@ -2,12 +2,11 @@
  * The statements of materialized views on PostgreSQL: each evaluates groups, or the whole query, and writes what differs, in one snapshot.
  * They return that snapshot, the head of the table's change log, and counts.
  */
-import type { IqlType } from 'gatehouse-iql'
-import { TEXT } from 'gatehouse-iql'
+import { type IqlType, TEXT, TIMESTAMP } from 'gatehouse-iql'
 import { quoteIdentifier, type Sql } from '../../emit/dialect.ts'
 import type { Emission } from '../../emit/emission.ts'
 import { createEmission, emitQuery } from '../../emit/query.ts'
-import type { KeptPlan, KeptQueries, KeptStatement, KeptStatements } from '../../kept-engine.ts'
+import type { KeptEngine, KeptPlan, KeptQueries, KeptStatement, KeptStatements } from '../../kept-engine.ts'
 import { toKeptStatement } from '../../kept-statement.ts'
 import { POSTGRES } from '../dialect/dialect.ts'
 import { EXISTING_LOGS, HEAD_COLUMNS } from '../live/log-heads.ts'
@@ -16,11 +15,11 @@ import { SCHEMA, toPostgres } from '../representation.ts'
 /** The groups, as a source of the query of one group. */
 const GROUPS = -1
 
-export function emitKept({ plan, touched, one, whole }: KeptQueries): KeptStatements {
+export function emitKept({ plan, touched, one, whole, starts }: KeptQueries): ReturnType<KeptEngine['emit']> {
   const group = one((ordinal, { type }) => {
     return { kind: 'column', source: GROUPS, ordinal, name: `g${ordinal}`, type, nullable: false }
   })
-  return {
+  const statements: KeptStatements = {
     kind: 'at once',
     follow: statement(plan, group, (emission) => {
       emission.sources.set(GROUPS, (ordinal) => `touched.g${ordinal}`)
@@ -40,7 +39,8 @@ export function emitKept({ plan, touched, one, whole }: KeptQueries): KeptStatem
     }),
     compare: statement(plan, whole, (emission) => {
       const names = plan.keys.map((_key, ordinal) => `g${ordinal}`).join(', ')
-      const gone = `SELECT ${keyColumns(plan)} FROM ${table(plan)} EXCEPT SELECT ${keyOutputs(plan)} FROM found`
+      const held = `SELECT ${keyColumns(plan)} FROM ${table(plan)}${evaluated(plan, emission)}`
+      const gone = `${held} EXCEPT SELECT ${keyOutputs(plan)} FROM found`
       return [found(emitQuery(whole, emission)), `gone (${names}) AS (${gone})`, remove(plan), write(plan)]
     }),
     build: statement(plan, whole, (emission) => {
@@ -48,7 +48,35 @@ export function emitKept({ plan, touched, one, whole }: KeptQueries): KeptStatem
       const put = `INSERT INTO ${table(plan)} (${columns(plan)}) ${rows} RETURNING TRUE AS inserted`
       return ['found AS (SELECT)', 'removed AS (SELECT WHERE FALSE)', `written AS (${put})`]
     }),
+    staying: emitStaying(plan),
   }
+  return { statements, starts: starts.map(emitStart) }
+}
+
+function emitStaying(plan: KeptQueries['plan']): KeptStatement {
+  const emission = createEmission(POSTGRES)
+  const sql = `SELECT count(*)::text AS staying FROM ${table(plan)} WHERE NOT (${bounds(plan, emission)})`
+  return toKeptStatement(emission.placeholders.numbered(sql), toPostgres)
+}
+
+/** In microseconds since the epoch. */
+function emitStart(query: KeptQueries['whole']): KeptStatement {
+  const emission = createEmission(POSTGRES)
+  const sql = `SELECT (extract(epoch FROM c0) * 1000000)::bigint::text AS start FROM (${emitQuery(query, emission)}) AS q`
+  return toKeptStatement(emission.placeholders.numbered(sql), toPostgres)
+}
+
+/** Of groups that are evaluated. */
+function evaluated(plan: KeptQueries['plan'], emission: Emission): Sql {
+  return plan.least.length === 0 ? '' : ` WHERE ${bounds(plan, emission)}`
+}
+
+function bounds({ columns: all, least }: KeptQueries['plan'], { placeholders }: Emission): Sql {
+  const each = least.map(({ ordinal, value }) => {
+    const { name, type } = all[ordinal] ?? { name: '', type: TIMESTAMP }
+    return `${quoteIdentifier(name)} >= ${POSTGRES.value(placeholders.of({ kind: 'literal', value }, type), type)}`
+  })
+  return each.length === 0 ? 'TRUE' : each.join(' AND ')
 }
 
 function statement(

@@ -13,15 +13,15 @@ export function catchUpViews(database: Database, table: string, plans: readonly 
   if (plans.length === 0) return []
   const statements = new StatementCache(database, 20)
   const find = database
-    .prepare<[string], string | null>(
-      `SELECT position FROM main.${KEPT_STATES} WHERE key = ? AND built AND state = 'ready'`,
+    .prepare<[string, string], string | null>(
+      `SELECT position FROM main.${KEPT_STATES} WHERE key = ? AND built AND state = 'ready' AND coalesce(cuts, '') = ?`,
     )
     .pluck()
   const count = database.prepare(`UPDATE main.${KEPT_STATES} SET rows = rows + ? WHERE key = ?`)
   return plans.flatMap((plan) => {
     if (plan.base.toLowerCase() !== table.toLowerCase()) return []
     const key = plan.view.toLowerCase()
-    const position = find.get(key)
+    const position = find.get(key, plan.cuts ?? '')
     if (typeof position !== 'string') return []
     const { isDone, added } = catchUp(statements, plan, position)
     if (added !== 0) count.run(added, key)

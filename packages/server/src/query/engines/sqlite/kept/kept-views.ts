@@ -1,17 +1,20 @@
 /** Materialized views on SQLite: evaluated in reader processes; written as short writes, or in the writer process. */
+import { DATE, floorDivide, MICROS_PER_DAY, TIMESTAMP } from 'gatehouse-iql'
 import { retryWhileLocked } from '../../../../store/database/write-lock.ts'
+import type { Sql } from '../../emit/dialect.ts'
 import { createEmission, emitQuery } from '../../emit/query.ts'
 import type { WriteReply, WriteRequest, WriteStep } from '../../engine.ts'
-import type {
-  BuildRun,
-  KeptEngine,
-  KeptOutcome,
-  KeptPlan,
-  KeptQueries,
-  KeptRun,
-  KeptStatement,
-  KeptStatements,
-  KeptValues,
+import {
+  type BuildRun,
+  fillSlots,
+  type KeptBucket,
+  type KeptEngine,
+  type KeptOutcome,
+  type KeptPlan,
+  type KeptQueries,
+  type KeptRun,
+  type KeptStatement,
+  type KeptValues,
 } from '../../kept-engine.ts'
 import { toKeptStatement } from '../../kept-statement.ts'
 import { type KeptRow, KeptStates } from '../../kept-states.ts'
@@ -26,9 +29,12 @@ import { toSqlite } from '../representation.ts'
 import type { StatementCache } from '../statement-cache.ts'
 import {
   asideStep,
-  countAside,
+  countRows,
+  countTaken,
+  countWhere,
   countWrong,
   emptyStep,
+  evaluated,
   keptWriteSteps,
   openAsideSteps,
   takeAsideSteps,
@@ -65,18 +71,45 @@ export class SqliteKeptViews implements KeptEngine {
     this.#options = options
   }
 
-  emit({ touched, one, whole }: KeptQueries): KeptStatements {
+  emit({ plan, touched, one, whole, starts }: KeptQueries): ReturnType<KeptEngine['emit']> {
     const emit = (query: typeof whole, isWhole: boolean): KeptStatement => {
       const emission = createEmission(SQLITE, isWhole ? { statement: query } : {})
       return toKeptStatement(emission.placeholders.positional(emitQuery(query, emission)), toSqlite)
     }
     const group = one((index, { type }) => ({ kind: 'parameter', index, type, nullable: false }))
+    const least = plan.least.map(({ ordinal, value }) => {
+      return { ordinal, value: toSqlite(value, plan.columns[ordinal]?.type ?? TIMESTAMP) }
+    })
     return {
-      kind: 'by group',
-      touched: touched.map((query) => emit(query, false)),
-      group: emit(group, true),
-      whole: emit(whole, true),
+      statements: {
+        kind: 'by group',
+        touched: touched.map((query) => emit(query, false)),
+        group: emit(group, true),
+        whole: emit(whole, true),
+        least,
+      },
+      starts: starts.map((query) => emit(query, false)),
     }
+  }
+
+  bucketStart({ isDate, start }: KeptBucket, time: bigint): Promise<bigint> {
+    const unit = isDate ? MICROS_PER_DAY : 1n
+    const value = toSqlite(floorDivide(time, unit), isDate ? DATE : TIMESTAMP)
+    return retryWhileLocked(() => {
+      const [found] = (this.#options.readingStatements.get(start.sql).get(...fillSlots(start, '', [value])) ??
+        []) as readonly bigint[]
+      if (found === undefined) throw new Error('A bucket without a start')
+      return found * unit
+    })
+  }
+
+  async countStaying(plan: KeptPlan): Promise<number> {
+    const { isEvaluated, values } = evaluated(plan)
+    return retryWhileLocked(() => {
+      const count = `SELECT ${countWhere(plan, `NOT (${isEvaluated})`)}`
+      const [found] = (this.#options.readingStatements.get(count).get(...values) ?? []) as readonly bigint[]
+      return Number(found ?? 0)
+    })
   }
 
   head(table: string): Promise<TablePosition | undefined> {
@@ -97,12 +130,13 @@ export class SqliteKeptViews implements KeptEngine {
     if (found.kind === 'many') return this.#replace(plan, row, run)
     if (found.kind !== 'difference') return found
     const outcome = toOutcome(found)
-    await this.#apply(plan, row, run, found, (value) => [
+    const further: Parameters<KeptStates['set']>[2] = (value) => [
       `done = ${value(BigInt(row.asked))}`,
       `wrong = ${value(BigInt(outcome.wrong))}`,
       `zones = ${value(plan.zones ?? null)}`,
       'builds = builds + 1',
-    ])
+    ]
+    await this.#apply(plan, row, run, found, further, countRows(plan))
     return outcome
   }
 
@@ -113,12 +147,13 @@ export class SqliteKeptViews implements KeptEngine {
     run: KeptRun,
     { position, rows: { inserted, updated, deleted } }: Difference,
     further: Parameters<KeptStates['set']>[2],
+    known: Sql = 'rows',
   ): Promise<void> {
-    const { sql, parameters } = this.states.move(plan.view, row.position, (value) => [
+    const { sql, parameters } = this.states.move(plan, row.position, (value) => [
       `position = ${value(position)}`,
       "state = 'ready'",
       'error = NULL',
-      `rows = rows + ${value(BigInt(inserted.length - deleted.length))}`,
+      `rows = ${known} + ${value(BigInt(inserted.length - deleted.length))}`,
       ...further(value),
     ])
     const steps = keptWriteSteps(plan, [...inserted, ...updated], deleted)
@@ -130,13 +165,13 @@ export class SqliteKeptViews implements KeptEngine {
     await this.#write(plan, run, openAsideSteps(plan))
     const outcome = await this.#inPieces(plan, run, (rows) => this.#write(plan, run, [asideStep(plan, rows)]))
     if (outcome.kind !== 'kept') return outcome
-    const { sql, parameters } = this.states.move(plan.view, row.position, (value) => [
+    const { sql, parameters } = this.states.move(plan, row.position, (value) => [
       `position = ${value(outcome.position)}`,
       "state = 'ready'",
       'error = NULL',
-      `rows = ${countAside(plan)}`,
+      `rows = ${countTaken(plan, value)}`,
       `done = ${value(BigInt(row.asked))}`,
-      `wrong = ${countWrong(plan)}`,
+      `wrong = ${countWrong(plan, value)}`,
       `zones = ${value(plan.zones ?? null)}`,
       'builds = builds + 1',
     ])
@@ -149,7 +184,7 @@ export class SqliteKeptViews implements KeptEngine {
   async build(plan: KeptPlan, run: BuildRun): Promise<KeptOutcome> {
     await this.#write(plan, run, [emptyStep(plan)])
     const outcome = await this.#inPieces(plan, run, async (rows, count) => {
-      const { sql, parameters } = this.states.move(plan.view, undefined, (value) => [
+      const { sql, parameters } = this.states.move(plan, undefined, (value) => [
         "state = 'building'",
         'error = NULL',
         `rows = ${value(BigInt(count))}`,
@@ -160,7 +195,7 @@ export class SqliteKeptViews implements KeptEngine {
       run.onProgress()
     })
     if (outcome.kind !== 'kept') return outcome
-    const { sql, parameters } = this.states.move(plan.view, undefined, (value) => [
+    const { sql, parameters } = this.states.move(plan, undefined, (value) => [
       `position = ${value(outcome.position)}`,
       "state = 'ready'",
       'progress = 1000',

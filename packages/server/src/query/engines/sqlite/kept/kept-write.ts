@@ -1,6 +1,7 @@
 /** The statements that write the rows of a materialized view: into the view, or into a table beside it that replaces its rows at once. */
 import { createHash } from 'node:crypto'
 import { quoteIdentifier, type Sql } from '../../emit/dialect.ts'
+import type { ScalarBindable } from '../../emit/parameters.ts'
 import type { WriteStep } from '../../engine.ts'
 import type { KeptPlan, KeptValues } from '../../kept-engine.ts'
 
@@ -38,14 +39,18 @@ export function asideStep(plan: KeptPlan, rows: readonly KeptValues[]): WriteSte
   return { sql: `INSERT INTO ${aside(plan.view)} VALUES (${values})`, parameterSets: rows }
 }
 
-/** Makes the rows of the view those beside it. */
+/** Makes the rows of the view those beside it, but for groups that are not evaluated. */
 export function takeAsideSteps(plan: KeptPlan): WriteStep[] {
   const { names, keyNames } = columnNames(plan)
   const isWanted = `SELECT 1 FROM ${aside(plan.view)} AS a WHERE ${same(keyNames, 'a', 'v')}`
   const isHeld = `SELECT 1 FROM ${viewTable(plan)} AS v WHERE ${same(names, 'a', 'v')}`
   const wanted = names.map((name) => `a.${name}`).join(', ')
+  const { isEvaluated, values } = evaluated(plan)
   return [
-    plain(`DELETE FROM ${viewTable(plan)} AS v WHERE NOT EXISTS (${isWanted})`),
+    {
+      sql: `DELETE FROM ${viewTable(plan)} AS v WHERE ${isEvaluated} AND NOT EXISTS (${isWanted})`,
+      parameterSets: [values],
+    },
     plain(
       `INSERT INTO ${viewTable(plan)} (${names.join(', ')}) SELECT ${wanted} FROM ${aside(plan.view)} AS a
        WHERE NOT EXISTS (${isHeld}) ${onConflict(plan)}`,
@@ -54,17 +59,47 @@ export function takeAsideSteps(plan: KeptPlan): WriteStep[] {
   ]
 }
 
+type AddValue = (value: ScalarBindable) => Sql
+
 /** How many rows of the view differ from those beside it, with their keys in both or in one. */
-export function countWrong(plan: KeptPlan): Sql {
+export function countWrong(plan: KeptPlan, value: AddValue): Sql {
   const { names, keyNames } = columnNames(plan)
   const isHeld = `SELECT 1 FROM ${viewTable(plan)} AS v WHERE ${same(names, 'a', 'v')}`
   const isWanted = `SELECT 1 FROM ${aside(plan.view)} AS a WHERE ${same(keyNames, 'a', 'v')}`
   return `(SELECT count(*) FROM ${aside(plan.view)} AS a WHERE NOT EXISTS (${isHeld})) +
-    (SELECT count(*) FROM ${viewTable(plan)} AS v WHERE NOT EXISTS (${isWanted}))`
+    (SELECT count(*) FROM ${viewTable(plan)} AS v WHERE ${evaluatedBy(plan, value)} AND NOT EXISTS (${isWanted}))`
 }
 
-export function countAside({ view }: KeptPlan): Sql {
-  return `(SELECT count(*) FROM ${aside(view)})`
+/** How many rows the view has afterwards. */
+export function countTaken(plan: KeptPlan, value: AddValue): Sql {
+  return `(SELECT count(*) FROM ${aside(plan.view)}) + ${countWhere(plan, `NOT (${evaluatedBy(plan, value)})`)}`
+}
+
+export function countRows(plan: KeptPlan): Sql {
+  return countWhere(plan, '1 = 1')
+}
+
+/** The rows of the view `v` that meet a condition. */
+export function countWhere(plan: KeptPlan, condition: Sql): Sql {
+  return `(SELECT count(*) FROM ${viewTable(plan)} AS v WHERE ${condition})`
+}
+
+/** A condition for the rows of the view `v` whose groups are evaluated, with its values. */
+export function evaluated(plan: KeptPlan): { readonly isEvaluated: Sql; readonly values: readonly ScalarBindable[] } {
+  const values: ScalarBindable[] = []
+  const isEvaluated = evaluatedBy(plan, (value) => {
+    values.push(value)
+    return '?'
+  })
+  return { isEvaluated, values }
+}
+
+function evaluatedBy({ columns, statements }: KeptPlan, value: AddValue): Sql {
+  if (statements.kind !== 'by group' || statements.least.length === 0) return '1 = 1'
+  const bounds = statements.least.map(({ ordinal, value: least }) => {
+    return `v.${quoteIdentifier(columns[ordinal]?.name ?? '')} >= ${value(least)}`
+  })
+  return bounds.join(' AND ')
 }
 
 export function dropAside(view: string): Sql {

@@ -182,7 +182,7 @@ function isSame(a: ScalarBindable, b: ScalarBindable): boolean {
 /** Rows that are missing or wrong, then the keys of those that are too many. */
 function readDifferences({ statements, plan, rows }: TouchedRead): number | 'many' {
   const { columns, keys, view } = plan
-  const { whole } = byGroup(plan)
+  const { whole, least } = byGroup(plan)
   const table = `main.${quoteIdentifier(view)}`
   const name = (ordinal: number): Sql => `v.${columnName(columns, ordinal)}`
   const joined = keys.map((ordinal) => `${name(ordinal)} = s.c${ordinal}`).join(' AND ')
@@ -195,8 +195,11 @@ function readDifferences({ statements, plan, rows }: TouchedRead): number | 'man
   }
   const found = keys.map((ordinal) => `c${ordinal}`).join(', ')
   const held = keys.map((ordinal) => columnName(columns, ordinal)).join(', ')
-  const gone = `SELECT ${held} FROM ${table} EXCEPT SELECT ${found} FROM (${whole.sql})`
-  for (const key of iterate(statements, { ...whole, sql: gone }, '')) {
+  const bounds = least.map(({ ordinal }) => `${columnName(columns, ordinal)} >= ?`)
+  const evaluated = bounds.length === 0 ? '' : ` WHERE ${bounds.join(' AND ')}`
+  const gone = `SELECT ${held} FROM ${table}${evaluated} EXCEPT SELECT ${found} FROM (${whole.sql})`
+  const values = least.map(({ value }) => ({ kind: 'value', value }) as const)
+  for (const key of iterate(statements, { ...whole, sql: gone, parameters: [...values, ...whole.parameters] }, '')) {
     rows.add('deleted', key)
     if (rows.count > MAX_ROWS) return 'many'
   }
