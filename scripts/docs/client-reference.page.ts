@@ -14,6 +14,7 @@ const SECTIONS: readonly (readonly [string, readonly string[]])[] = [
   ['Tables', ['table.ts']],
   ['Saved queries and boards', ['saved.ts']],
   ['Live queries', ['stream/live.ts', 'stream/events.ts']],
+  ['Alerts', ['alerts.ts']],
   ['Feeds', ['feed/feed.ts', 'feed/subscription.ts', 'feed/source.ts', 'feed/message.ts']],
   ['Streaming', ['stream/stream.ts', 'stream/subscription.ts', 'stream/protocol.ts']],
   ['Administration', ['admin.ts']],

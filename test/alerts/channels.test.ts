@@ -51,6 +51,24 @@ onEveryEngineInLongRuns('channels of alerts', (place) => {
     assert.equal(got.headers['webhook-id']?.includes('.'), false)
   })
 
+  test('a change keeps the key, unless it names another', async () => {
+    const { secret } = (await declare({ name: 'kept', url: `${receiver.origin}/before` })).body
+    const changed = await call('PATCH', '/kept', { url: `${receiver.origin}/kept` })
+    assert.equal(changed.status, 200, JSON.stringify(changed.body))
+    assert.equal(changed.body.secret, undefined)
+    await call('POST', '/kept/test')
+    const got = receiver.received.at(-1)
+    assert.ok(got)
+    assert.equal(got.path, '/kept')
+    verify(got, secret)
+    const other = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+    await call('PATCH', '/kept', { secret: other })
+    await call('POST', '/kept/test')
+    const next = receiver.received.at(-1)
+    assert.ok(next)
+    verify(next, other)
+  })
+
   test('after a rotation both keys sign for 24 hours, then the new one alone', async () => {
     const before = (await declare({ name: 'rotated', url: `${receiver.origin}/rotated` })).body.secret
     const { secret } = (await call('POST', '/rotated/rotate')).body

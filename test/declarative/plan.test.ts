@@ -27,6 +27,7 @@ const NOTHING: CurrentState = {
   products: new Map(),
   entitlements: new Map(),
   channels: new Map(),
+  alerts: new Map(),
 }
 
 const ALICE: User = {
@@ -89,6 +90,7 @@ const EXISTING: CurrentState = {
   products: new Map(),
   entitlements: new Map(),
   channels: new Map(),
+  alerts: new Map(),
 }
 
 const SAME: Declaration = {

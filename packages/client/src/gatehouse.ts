@@ -1,5 +1,6 @@
 /** All of it in one object: requests, queries, tables, the stream, live queries, feeds and the administration. */
 import { type Admin, Collection, createAdmin } from './admin.ts'
+import { Alerts } from './alerts.ts'
 import type { TokenSource } from './auth/token-source.ts'
 import { createFeeds, type FeedByName } from './feed/feed.ts'
 import { type GatehouseOptions, Http } from './http.ts'
@@ -34,6 +35,8 @@ export class Gatehouse<Source extends TokenSource = TokenSource> extends Http<So
   readonly admin: Admin
   /** Saved queries and boards: the user's own, and those shared by others. */
   readonly saved: Collection<SavedDocument>
+  /** The user's alerts: live queries that tell what begins and ends. */
+  readonly alerts: Alerts
 
   constructor(url: string, options: GatehouseOptions<Source> = {}) {
     super(url, options)
@@ -43,6 +46,7 @@ export class Gatehouse<Source extends TokenSource = TokenSource> extends Http<So
     this.feed = createFeeds(this.stream)
     this.admin = createAdmin(this)
     this.saved = new Collection(this, '/saved')
+    this.alerts = new Alerts(this)
   }
 
   /** A table by name, for calls that need no statement. */

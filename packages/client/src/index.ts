@@ -15,6 +15,16 @@ export {
   type SignatureAlg,
 } from './admin.ts'
 export {
+  type Alert,
+  type AlertChannel,
+  type AlertDelivery,
+  type AlertEvent,
+  type AlertInstance,
+  type AlertState,
+  Alerts,
+  type Silence,
+} from './alerts.ts'
+export {
   type Browser,
   type BrowserOptions,
   browser,

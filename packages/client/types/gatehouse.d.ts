@@ -1,5 +1,6 @@
 /** All of it in one object: requests, queries, tables, the stream, live queries, feeds and the administration. */
 import { type Admin, Collection } from './admin.ts';
+import { Alerts } from './alerts.ts';
 import type { TokenSource } from './auth/token-source.ts';
 import { type FeedByName } from './feed/feed.ts';
 import { type GatehouseOptions, Http } from './http.ts';
@@ -32,6 +33,8 @@ export declare class Gatehouse<Source extends TokenSource = TokenSource> extends
     readonly admin: Admin;
     /** Saved queries and boards: the user's own, and those shared by others. */
     readonly saved: Collection<SavedDocument>;
+    /** The user's alerts: live queries that tell what begins and ends. */
+    readonly alerts: Alerts;
     constructor(url: string, options?: GatehouseOptions<Source>);
     /** A table by name, for calls that need no statement. */
     table<R = Row>(name: string): Table<R>;

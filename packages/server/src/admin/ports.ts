@@ -181,6 +181,11 @@ export interface RetentionSetting {
   readonly hold?: boolean | undefined
 }
 
+/** What the keeper knows of alerts, by id. */
+export type AlertStates = (
+  alerts: readonly string[],
+) => Promise<ReadonlyMap<string, { readonly state: string; readonly error: string | null }>>
+
 /** What sends to channels of alerts. */
 export interface ChannelSender {
   /** Sends a delivery of the type `test` at once. */

@@ -12,6 +12,7 @@ import type { Stores } from '../store/stores.ts'
 import type { SigningKeyring } from './keyring.ts'
 import type {
   AgentActivity,
+  AlertStates,
   ChannelSender,
   ClusterActivity,
   ColumnSegments,
@@ -94,6 +95,8 @@ export interface AdminEnv {
   readonly columns?: ColumnSegments | undefined
   /** Undefined where no query service runs. */
   readonly retention?: (() => Promise<RetentionRounds>) | undefined
+  /** Undefined where no query service runs. */
+  readonly alertStates?: AlertStates | undefined
   /** Undefined on the command line. */
   readonly channels?: (() => Promise<ChannelSender>) | undefined
   /** Undefined where no query service runs. */

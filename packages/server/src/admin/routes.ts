@@ -1,6 +1,7 @@
 /** All administration routes. */
 import { AGENTS } from '../resources/agents.ts'
 import { AGREEMENTS } from '../resources/agreements.ts'
+import { ALERTS } from '../resources/alerts.ts'
 import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTES } from '../resources/attributes.ts'
 import { CHANNELS } from '../resources/channels.ts'
@@ -13,6 +14,7 @@ import { PROVIDERS } from '../resources/providers.ts'
 import { ROLES } from '../resources/roles.ts'
 import { USERS } from '../resources/users.ts'
 import { activityRoutes } from './activity.ts'
+import { ALERT_SPECIALS } from './alerts.ts'
 import { auditRoutes } from './audit.ts'
 import { backupRoutes } from './backups.ts'
 import { channelRoutes } from './channels.ts'
@@ -70,6 +72,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...resourceRoutes(ENTITLEMENTS),
   ...resourceRoutes(CHANNELS),
   ...channelRoutes,
+  ...resourceRoutes(ALERTS, ALERT_SPECIALS),
   ...licenceRoutes,
   ...usageRoutes,
   ...columnRoutes,

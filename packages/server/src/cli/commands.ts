@@ -1,7 +1,8 @@
 /** Every command of the program. A name of two words belongs to a group: `user add`. */
 import { ADMIN_COMMANDS } from './admin/commands.ts'
+import { alertCommands } from './alerts/alert-commands.ts'
 import type { Command } from './command.ts'
-import { REMOTE_COMMANDS } from './remote-commands.ts'
+import { REMOTE_COMMANDS, SERVER } from './remote-commands.ts'
 
 export const COMMANDS: readonly Command[] = [
   {
@@ -154,6 +155,7 @@ password from PGPASSWORD if the URL has none.`,
     load: async () => (await import('./move.ts')).move,
   },
   ...REMOTE_COMMANDS,
+  ...alertCommands(SERVER),
   {
     name: 'migrate',
     options: {

@@ -10,7 +10,8 @@ const SIGN_IN: OptionTable = {
   '--token-file': { value: 'FILE', help: 'read an access token from the first line of a file' },
 }
 
-const SERVER: OptionTable = {
+/** Of commands that sign in to a server. */
+export const SERVER: OptionTable = {
   '--server': { value: 'URL', help: 'the server (default GATEHOUSE_SERVER, or http://localhost:5080)' },
   ...SIGN_IN,
 }

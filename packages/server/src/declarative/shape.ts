@@ -3,6 +3,7 @@
 import type { XStatic } from 'typebox/schema'
 import { AGENTS } from '../resources/agents.ts'
 import { AGREEMENTS } from '../resources/agreements.ts'
+import { ALERTS } from '../resources/alerts.ts'
 import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTES } from '../resources/attributes.ts'
 import { CHANNELS } from '../resources/channels.ts'
@@ -55,6 +56,7 @@ export const DECLARATION = {
     products: PRODUCTS.list,
     entitlements: ENTITLEMENTS.list,
     channels: CHANNELS.list,
+    alerts: ALERTS.list,
     prune: flag('Remove what is not in this file, of each list that is.'),
   }),
 } as const

@@ -200,7 +200,8 @@ async function putChannel(
     return undefined
   }
   if (isKept || channel.format !== 'standard') {
-    await stores.channels.put(channel)
+    // An item that a request describes has no secret.
+    await stores.channels.put({ ...channel, sealed: before?.sealed ?? {} })
     return undefined
   }
   const made = newSigningSecret()

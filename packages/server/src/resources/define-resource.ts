@@ -119,7 +119,8 @@ export interface Resource<Item extends object, Declared extends object> extends 
   auditDetails?(item: Item): Readonly<Record<string, string>>
 
   readonly routes: ResourceRouteTexts
-  readonly commands: ResourceCommandTexts
+  /** Absent where other commands do more. */
+  readonly commands?: ResourceCommandTexts
   readonly actions?: readonly ResourceAction<Item>[]
 }
 
@@ -219,6 +220,7 @@ export type AnySection = Section<object, object>
 /** The events that say no more than that definitions of a kind have changed. */
 type ChangedEvent =
   | 'agents-changed'
+  | 'alerts-changed'
   | 'apis-changed'
   | 'attributes-changed'
   | 'channels-changed'

@@ -4,6 +4,7 @@ import type { DefinitionStore } from '../store/database/definitions.ts'
 import type { Stores } from '../store/stores.ts'
 import { AGENTS } from './agents.ts'
 import { AGREEMENTS } from './agreements.ts'
+import { ALERTS } from './alerts.ts'
 import { readPages } from './all-pages.ts'
 import { APIS } from './apis.ts'
 import { ATTRIBUTES } from './attributes.ts'
@@ -32,6 +33,7 @@ export const RESOURCES = {
   products: PRODUCTS,
   entitlements: ENTITLEMENTS,
   channels: CHANNELS,
+  alerts: ALERTS,
 } as const satisfies Readonly<Record<string, AnyResource>>
 
 /** All items in the database, by section and key. */

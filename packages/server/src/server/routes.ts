@@ -3,6 +3,7 @@
 import { VERSION } from 'gatehouse-protocol'
 import type { Accounts } from '../accounts/accounts.ts'
 import type {
+  AlertStates,
   ChannelSender,
   ClusterActivity,
   ColumnSegments,
@@ -65,6 +66,8 @@ export interface RouteParts {
   /** Undefined where no query service runs. */
   readonly retention: (() => Promise<RetentionRounds>) | undefined
   readonly channels: () => Promise<ChannelSender>
+  /** Undefined where no query service runs. */
+  readonly alertStates: AlertStates | undefined
   /** Undefined where no query service runs. */
   readonly views: KeptViews | undefined
   /** Undefined where nothing is replicated. */
@@ -349,6 +352,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     columns: parts.columns,
     retention: parts.retention,
     channels: parts.channels,
+    alertStates: parts.alertStates,
     views: parts.views,
     agentActivity: parts.mcp && agentActivity(parts.mcp),
     mail: parts.mail,

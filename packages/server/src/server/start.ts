@@ -203,6 +203,7 @@ function answerRequests(
       tables: query?.tables,
       columns: query?.columns,
       channels: () => openChannelSender(resources, config),
+      alertStates: query && ((alerts) => query.alerts.findRuns(alerts)),
       retention: query && (() => query.retention()),
       replication: administerReplication(config),
       views: query?.views,

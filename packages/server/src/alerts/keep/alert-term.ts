@@ -18,7 +18,7 @@ export interface AlertTermEnv
     Pick<AttemptEnv, 'isKeeper' | 'disable'> {
   readonly rows: AlertRows
   readonly definitions: {
-    list(page: { readonly after: string; readonly limit: number }): Promise<readonly Alert[]>
+    listAll(page: { readonly after: string; readonly limit: number }): Promise<readonly Alert[]>
     find(id: string): Promise<Alert | undefined>
   }
   readonly channels: { list(): Promise<readonly Channel[]> }
@@ -142,7 +142,7 @@ export class AlertTerm {
   async #readAlerts(): Promise<readonly Alert[]> {
     const found: Alert[] = []
     for (let after = ''; ; ) {
-      const page = await this.#env.definitions.list({ after, limit: PAGE })
+      const page = await this.#env.definitions.listAll({ after, limit: PAGE })
       found.push(...page)
       const last = page.at(-1)
       if (last === undefined || page.length < PAGE) return found

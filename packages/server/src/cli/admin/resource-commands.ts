@@ -5,7 +5,7 @@ import {
   type MemberSchema,
   type ResourceAction,
 } from '../../resources/define-resource.ts'
-import type { MemberOption } from '../../resources/resource-texts.ts'
+import type { MemberOption, ResourceCommandTexts } from '../../resources/resource-texts.ts'
 import type { Arguments, OptionName, OptionTable } from '../args.ts'
 import { UsageError } from '../errors.ts'
 import { asObject, type JsonObject, parseJson } from '../output/json.ts'
@@ -25,6 +25,7 @@ export type ReadOthers = (call: AdminCommandCall, command: 'add' | 'set') => Jso
 
 export function resourceCommands(resource: AnyResource, readOthers: ReadOthers = () => ({})): readonly AdminCommand[] {
   const { noun, section, routes, commands, actions = [] } = resource
+  if (commands === undefined) return []
   const { argument, others = {}, filters = {}, disable, enable } = commands
   const collection = `/admin/${section}`
   const positionals = typeof argument === 'string' ? [argument] : argument
@@ -36,7 +37,7 @@ export function resourceCommands(resource: AnyResource, readOthers: ReadOthers =
   const { verb = 'add', argument: newKey = argument, done: made, ...addition } = commands.add
   const body = async (call: AdminCommandCall, command: 'add' | 'set') =>
     inOrder(resource, {
-      ...readMembers(resource.list.items, resumableOptions(resource, command), call.args, command),
+      ...readMembers(resource.list.items, resumableOptions(commands, command), call.args, command),
       ...withoutUndefined(await readOthers(call, command)),
     })
   return [
@@ -53,7 +54,7 @@ export function resourceCommands(resource: AnyResource, readOthers: ReadOthers =
     {
       name: `${noun} ${verb}`,
       positionals: [newKey, Object.values(others)].flat(2),
-      options: optionTable(resumableOptions(resource, 'add')),
+      options: optionTable(resumableOptions(commands, 'add')),
       ...addition,
       run:
         routes.replace === undefined
@@ -70,7 +71,7 @@ export function resourceCommands(resource: AnyResource, readOthers: ReadOthers =
     ...only(commands.set, ({ options: _, ...text }) => ({
       name: `${noun} set`,
       positionals,
-      options: optionTable(resumableOptions(resource, 'set')),
+      options: optionTable(resumableOptions(commands, 'set')),
       ...text,
       run: change(one, (call) => body(call, 'set')),
     })),
@@ -132,7 +133,7 @@ function withNames(options: Readonly<Record<string, MemberOption>>): NamedOption
   return Object.entries(options).map(([name, option]) => [`--${name.slice(2)}`, option])
 }
 
-function resumableOptions({ commands }: AnyResource, command: 'add' | 'set'): NamedOption[] {
+function resumableOptions(commands: ResourceCommandTexts, command: 'add' | 'set'): NamedOption[] {
   const options = (command === 'set' ? commands.set?.options : undefined) ?? commands.options
   return withNames(options).filter(([, option]) =>
     option.resets === true ? command === 'set' : option.only === undefined || option.only === command,
@@ -154,7 +155,7 @@ function optionTable(
   )
 }
 
-function readFilters(filters: AnyResource['commands']['filters'], args: Arguments): JsonObject {
+function readFilters(filters: ResourceCommandTexts['filters'], args: Arguments): JsonObject {
   return Object.fromEntries(
     Object.entries(filters ?? {}).map(([name, { filter }]) => [filter, args.value(`--${name.slice(2)}`)]),
   )

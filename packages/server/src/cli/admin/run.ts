@@ -1,8 +1,8 @@
 /** Runs an administration command on the data of this machine or on a running server, and prints the result. */
-import { createInterface } from 'node:readline/promises'
 import type { LoadedConfig } from '../../config/load.ts'
 import type { Arguments } from '../args.ts'
-import { CommandError, UsageError } from '../errors.ts'
+import { askFirst } from '../ask.ts'
+import { UsageError } from '../errors.ts'
 import { asObject } from '../output/json.ts'
 import { printable, printableLines, printTable } from '../output/table.ts'
 import { loadSettings } from '../settings.ts'
@@ -12,7 +12,8 @@ import type { AdminCommand, AdminRequest, Output } from './admin-command.ts'
 export async function runAdminCommand(command: AdminCommand, args: Arguments): Promise<void> {
   const loaded = await loadSettings(args)
   const isDryRun = Object.hasOwn(command.options ?? {}, '--dry-run') && args.has('--dry-run')
-  if (command.confirm !== undefined && !isDryRun && !args.has('--yes')) await confirm(command.confirm(args.positionals))
+  if (command.confirm !== undefined && !isDryRun && !args.has('--yes'))
+    await askFirst(command.confirm(args.positionals))
   const { request, close } = await connect(loaded, args)
   try {
     const output = await command.run({ args, request, readPassword: readNewPassword })
@@ -36,14 +37,6 @@ async function connect(
     throw new UsageError(`Give --server or ${here}: a command goes to a server, or to the data of this machine`)
   if (server === '' || here !== undefined) return (await import('./local.ts')).connectLocally(loaded)
   return (await import('./remote.ts')).connectRemotely(server)
-}
-
-async function confirm(question: string): Promise<void> {
-  if (!process.stdin.isTTY) throw new UsageError(`${question} Confirm with --yes.`)
-  const terminal = createInterface({ input: process.stdin, output: process.stderr })
-  const answer = await terminal.question(`${question} [y/N] `)
-  terminal.close()
-  if (!/^y(es)?$/i.test(answer.trim())) throw new CommandError('Nothing was changed')
 }
 
 async function print(output: Output, json: boolean): Promise<void> {

@@ -7,8 +7,9 @@ import type { Alert } from './alert.ts'
 export interface AlertPage {
   readonly after?: string | undefined
   readonly limit?: number | undefined
-  readonly filter?: Readonly<Record<string, string>> | undefined
 }
+
+const OWNER_NAME = sql<string>`coalesce(users.username, alerts.owner)`
 
 export type Alerts = ReturnType<typeof createAlerts>
 
@@ -30,15 +31,21 @@ export function createAlerts(db: Kysely<Schema>, clock: Clock) {
         'users.username',
       ])
   return {
-    /** Ordered by id. */
-    async list({ after = '', limit, filter = {} }: AlertPage = {}): Promise<Alert[]> {
-      let query = rows().where('alerts.id', '>', after).orderBy('alerts.id')
-      if (limit !== undefined) query = query.limit(limit)
-      if (filter.owner !== undefined) {
-        const owner = filter.owner
-        query = query.where((eb) => eb.or([eb('alerts.owner', '=', owner), eb('users.username', '=', owner)]))
+    /** Ordered by the name of the owner and its own; `after` is a key, see `find`. */
+    async list({ after = '', limit }: AlertPage = {}): Promise<Alert[]> {
+      let query = rows().orderBy(OWNER_NAME).orderBy('alerts.name')
+      if (after !== '') {
+        const [owner = '', name = ''] = after.split('/').map(decodeURIComponent)
+        query = query.where(sql<boolean>`(${OWNER_NAME}, alerts.name) > (${owner}, ${name})`)
       }
+      if (limit !== undefined) query = query.limit(limit)
       return (await query.execute()).map(toAlert)
+    },
+
+    /** Ordered by id, after this one. */
+    async listAll({ after, limit }: { readonly after: string; readonly limit: number }): Promise<Alert[]> {
+      const found = await rows().where('alerts.id', '>', after).orderBy('alerts.id').limit(limit).execute()
+      return found.map(toAlert)
     },
 
     /** Ordered by name, after this one. */
@@ -89,15 +96,21 @@ export function createAlerts(db: Kysely<Schema>, clock: Clock) {
       return row !== undefined
     },
 
+    /** With the next version, if there is one already. */
     async put(alert: Alert): Promise<void> {
       const now = clock()
-      const row = toRow(alert)
+      const row = { ...toRow(alert), updated_at: now }
+      // Not ON CONFLICT: SQLite may find first that the owner has an alert of this name, which is the one that is to be replaced.
+      const updated = await db
+        .updateTable('alerts')
+        .set({ ...row, version: sql<number>`version + 1` })
+        .where('id', '=', alert.id)
+        .returning('id')
+        .executeTakeFirst()
+      if (updated !== undefined) return
       await db
         .insertInto('alerts')
-        .values({ id: alert.id, ...row, created_at: now, updated_at: now })
-        .onConflict((conflict) =>
-          conflict.column('id').doUpdateSet({ ...row, version: sql<number>`alerts.version + 1`, updated_at: now }),
-        )
+        .values({ id: alert.id, ...row, created_at: now })
         .execute()
     },
 
