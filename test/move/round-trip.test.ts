@@ -60,6 +60,8 @@ const STATEMENTS = [
   "INSERT INTO logins VALUES ('2001-02-03', 1)",
   "ALTER TABLE logins SET WITH (retention = '100 years' ON at)",
   'ALTER TABLE logins SET WITH (hold = on)',
+  `CREATE MATERIALIZED VIEW totals AS SELECT owner, count(*) AS days, sum(amount) AS total FROM "Ledger" GROUP BY owner`,
+  'REFRESH MATERIALIZED VIEW totals',
   `CREATE VIEW rich AS SELECT owner, amount FROM "Ledger" WHERE amount > 1`,
 ]
 
@@ -69,6 +71,7 @@ const LOOKS = [
   'SELECT * FROM keyless ORDER BY a, x',
   'SELECT * FROM "Ledger" ORDER BY owner, day',
   'SELECT * FROM rich ORDER BY owner',
+  'SELECT * FROM totals ORDER BY owner',
   'SELECT * FROM logins',
   'SELECT count(*) AS n, sum(price) AS total FROM trades',
   'SELECT * FROM cataloguetables ORDER BY name',

@@ -260,6 +260,70 @@ test('keys, indexes, checks, defaults and views are shown as PostgreSQL shows th
   )
 })
 
+test('materialized views are relations of kind m, with their query, keys and indexes', async () => {
+  const kept = {
+    text: 'SELECT symbol, count(*) AS n FROM trades GROUP BY symbol',
+    uses: ['trades'],
+    logged: [],
+    keys: [],
+  } as const
+  const state = { progress: 1, isBuilt: true, hasCut: false, error: '' } as const
+  const columns = [
+    { name: 'symbol', type: 'Text', nullable: false },
+    { name: 'n', type: 'Integer' },
+  ]
+  const caller = createCaller([
+    buildTable(7, 'trades', columns),
+    buildTable(8, 'bars', columns, {
+      kept,
+      keptState: { state: 'ready', ...state },
+      indexes: [{ name: 'bars_n', unique: false, columns: [{ name: 'n', descending: false }] }],
+    }),
+    buildTable(9, 'hours', columns, { kept, keptState: { state: 'building', ...state } }),
+  ])
+  const read = (statement: string) => readRows(catalogue, caller, statement)
+  // As psql 15 asks for \dm.
+  const listed = `SELECT n.nspname as "Schema", c.relname as "Name",
+      CASE c.relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' WHEN 'i' THEN 'index' WHEN 'S' THEN 'sequence' WHEN 't' THEN 'TOAST table' WHEN 'f' THEN 'foreign table' WHEN 'p' THEN 'partitioned table' WHEN 'I' THEN 'partitioned index' END as "Type",
+      pg_catalog.pg_get_userbyid(c.relowner) as "Owner"
+    FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_catalog.pg_am am ON am.oid = c.relam
+    WHERE c.relkind IN ('m','') AND n.nspname <> 'pg_catalog' AND n.nspname !~ '^pg_toast' AND n.nspname <> 'information_schema'
+      AND pg_catalog.pg_table_is_visible(c.oid) ORDER BY 1,2`
+  assert.deepEqual(
+    (await read(listed)).map(([schema, name, type]) => [schema, name, type]),
+    [
+      ['public', 'bars', 'materialized view'],
+      ['public', 'hours', 'materialized view'],
+    ],
+  )
+  assert.deepEqual(await read('SELECT matviewname, hasindexes, ispopulated, definition FROM pg_matviews ORDER BY 1'), [
+    ['bars', 't', 't', ` ${kept.text};`],
+    ['hours', 't', 'f', ` ${kept.text};`],
+  ])
+  assert.deepEqual(
+    await read(
+      `SELECT relname, relkind, relispopulated FROM pg_class WHERE relkind IN ('r', 'm') AND oid >= 16384 ORDER BY 1`,
+    ),
+    [
+      ['bars', 'm', 't'],
+      ['hours', 'm', 'f'],
+      ['trades', 'r', 't'],
+    ],
+  )
+  assert.deepEqual(await read(`SELECT pg_get_viewdef('bars'::regclass), obj_description('bars'::regclass)`), [
+    [` ${kept.text};`, null],
+  ])
+  assert.deepEqual(await read(`SELECT indexname FROM pg_indexes WHERE tablename = 'bars' ORDER BY 1`), [
+    ['bars_n'],
+    ['bars_pkey'],
+  ])
+  // As in PostgreSQL, the information schema has none of it.
+  assert.deepEqual(await read(`SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'`), [
+    ['trades'],
+  ])
+  assert.deepEqual(await read(`SELECT viewname FROM pg_views WHERE schemaname = 'public'`), [])
+})
+
 test('object ids are those of the table’s number, whatever else there is', async () => {
   const [first, second] = [
     buildTable(5, 'a', [{ name: 'x', type: 'Text' }]),

@@ -226,7 +226,13 @@ onEveryEngine('materialized views', (place) => {
 
   test('a query that fails at a new row is Data.ViewFailed until a commit corrects it', async () => {
     const query = 'SELECT symbol, sum(100 / quantity) AS s FROM trades GROUP BY symbol'
-    await run(`CREATE MATERIALIZED VIEW parts AS ${query}`)
+    await run(`CREATE MATERIALIZED VIEW parts AS ${query}`, 'REFRESH MATERIALIZED VIEW parts')
+    const live = await openEvents(`${server.url}/query`, {
+      token: 'admin',
+      headers: { 'content-type': 'text/plain; charset=utf-8' },
+      body: 'SELECT * FROM parts',
+    })
+    await live.next()
     await run(
       `INSERT INTO trades (id, symbol, price, quantity, executed_at) VALUES (70, 'A', 1, 0, '2026-01-05T10:00:00Z')`,
     )
@@ -237,6 +243,9 @@ onEveryEngine('materialized views', (place) => {
     })
     assert.equal(reply.json.Code, 'Data.ViewFailed')
     assert.match(reply.text, /"Cause"/)
+    // Live queries end with it.
+    assert.match(JSON.stringify(await live.next()), /Data\.ViewFailed/)
+    live.close()
     await run('UPDATE trades SET quantity = 4 WHERE id = 70')
     await until('it is mended', 2000, async () => (await server.query('SELECT * FROM parts')).status === 200)
     await same('parts', query)

@@ -17,7 +17,7 @@ onEveryEngine('the oracle of materialized views', (place) => {
   test('rows are never those of no commit, and never go back', async (t) => {
     const seed = Date.now() % 2 ** 31
     t.diagnostic(`seed ${seed}`)
-    const oracle = new Oracle(server, seed)
+    const oracle = new Oracle([server], seed)
     await oracle.open()
     for (let step = 1; step <= STEPS; step++) {
       await oracle.step()

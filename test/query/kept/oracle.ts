@@ -18,7 +18,7 @@ const START = Date.parse('2026-10-24T20:00:00Z')
 const SPAN = 36 * 3_600_000
 
 export class Oracle {
-  readonly #server: QueryServer
+  #servers: readonly QueryServer[]
   readonly #choice: Choice
   #id = 0
   /** The rows of the query after each commit, as texts. */
@@ -26,8 +26,9 @@ export class Oracle {
   #seen = 0
   checked = 0
 
-  constructor(server: QueryServer, seed: number) {
-    this.#server = server
+  /** Each statement goes to one of the servers, which share a database. */
+  constructor(servers: readonly QueryServer[], seed: number) {
+    this.#servers = servers
     this.#choice = new Choice(seed)
   }
 
@@ -40,6 +41,14 @@ export class Oracle {
     await this.run(`CREATE MATERIALIZED VIEW hours AS ${HOURS}`)
     await this.run(`CREATE MATERIALIZED VIEW days AS ${DAYS}`)
     this.#states.push(await this.#rows(MINUTES))
+  }
+
+  use(servers: readonly QueryServer[]): void {
+    this.#servers = servers
+  }
+
+  get #server(): QueryServer {
+    return this.#choice.of(this.#servers)
   }
 
   async run(statement: string): Promise<void> {

@@ -68,7 +68,6 @@ async function moveTables(options: MoveOptions, agreement: Agreement): Promise<M
   const source = await openSource(from)
   try {
     const tables = await source.tables()
-    refuseKept(tables, to)
     // The source has not changed since an earlier run checked it.
     if (!agreement.isResumed || isDryRun) await refuseUnmovable(source, tables, to, report)
     for (const name of await source.foreignTables(tables))
@@ -81,15 +80,6 @@ async function moveTables(options: MoveOptions, agreement: Agreement): Promise<M
   } finally {
     await source.close()
   }
-}
-
-/** PostgreSQL would have their rows, and nothing that keeps them. */
-function refuseKept(tables: readonly MovedTable[], to: DataLocation): void {
-  const views = tables.flatMap(({ definition }) => (definition?.kept === undefined ? [] : [definition.name]))
-  if (to.url === '' || views.length === 0) return
-  throw new MoveRefused(
-    `Materialized views need the embedded engine. Nothing was copied. Drop them before the move: ${views.join(', ')}`,
-  )
 }
 
 async function openSource({ dataFolder, url }: DataLocation): Promise<Source> {
