@@ -11,6 +11,8 @@ import { mcp } from './mcp.ts'
 import { overload } from './overload.ts'
 import { query } from './query.ts'
 import { replication } from './replication.ts'
+import { replicationOutage } from './replication-outage.ts'
+import { replicationRestore } from './replication-restore.ts'
 import { start } from './start.ts'
 import {
   streamArrivals,
@@ -51,4 +53,6 @@ export const MEASUREMENTS: readonly Measurement[] = [
   ...mcp,
   ...workers,
   replication,
+  replicationOutage,
+  replicationRestore,
 ]

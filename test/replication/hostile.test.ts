@@ -1,47 +1,24 @@
 /** A restore notices whatever was done to the objects, and leaves nothing behind. */
 import assert from 'node:assert/strict'
-import { copyFile, cp, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import { copyFile, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { restoreMoment } from '../../packages/server/src/replication/restore/restore.ts'
 import { FolderTarget } from '../../packages/server/src/replication/target/folder.ts'
-import { openDatabase } from '../../packages/server/src/store/database/database.ts'
-import { openPlace } from '../support/engines.ts'
 import { runGatehouse } from '../support/process.ts'
 import { startTestServer } from '../support/server.ts'
-import { until } from '../support/until.ts'
+import { addToBackup, STORED_KEY, storeBackup } from '../support/stored-backup.ts'
 
-const KEY = Buffer.alloc(32, 9)
+const KEY = STORED_KEY
 let scratch: string
 let source: string
 let generation: string
 before(async () => {
   scratch = await mkdtemp(join(tmpdir(), 'gatehouse-hostile-'))
-  source = join(scratch, 'source')
-  const { place, leave } = await openPlace('sqlite')
-  const server = await startTestServer(place, { flags: backupFlags(source) })
-  await until('a base is stored', 30_000, () =>
-    server.log.some((line) => line.includes('a base of the backup is stored')),
-  )
-  const [name = ''] = await readdir(source)
-  generation = name
-  const database = await openDatabase({ dataFolder: place.dataFolder, url: '' })
-  let role = 0
-  await until('there are segments', 30_000, async () => {
-    const values = { name: `role-${++role}`, scopes: '[]', description: '', require_second_factor: 0 }
-    await database.db.insertInto('roles').values(values).execute()
-    return (await readdir(join(source, name, 'segments', '0'))).length > 4
-  })
-  await database.close()
-  await server.stop()
-  await leave()
+  ;({ source, generation } = await storeBackup(scratch))
 })
 after(() => rm(scratch, { recursive: true, force: true }))
-
-function backupFlags(folder: string): Record<string, string> {
-  return { '--backup-url': `file://${folder}`, '--backup-key': KEY.toString('base64'), '--backup-every': '0.2' }
-}
 
 let count = 0
 /** Changes a copy of the target, and restores from it. */
@@ -123,6 +100,44 @@ describe('objects', () => {
     await refuses(async (folder) => {
       await cp(folder, `${folder.slice(0, -2)}zz`, { recursive: true })
     }, /was changed, or sealed with another/)
+  })
+
+  test('an object that is larger than any of a backup', async () => {
+    await refuses(
+      async (folder) => truncate((await segments(folder)).at(-1) ?? '', 2 ** 27),
+      /is larger than any object/,
+    )
+    await refuses(async (folder) => truncate((await baseFiles(folder)).part, 2 ** 32), /is larger than any object/)
+  })
+
+  test('an object without content, and a folder in its place', async () => {
+    await refuses(async (folder) => truncate((await segments(folder)).at(-2) ?? '', 0), /is not an object of a backup/)
+    await refuses(async (folder) => {
+      const file = (await segments(folder)).at(-2) ?? ''
+      await rm(file)
+      await mkdir(file)
+    }, /The segment \d+ is missing/)
+  })
+
+  test('what the same data folder stored under the same name at another time', async () => {
+    // Two servers go on from copies of a data folder and of what it has sent.
+    const [dataFolder, copy] = [join(scratch, 'one'), join(scratch, 'other')]
+    const [target, kept] = [join(scratch, 'shared'), join(scratch, 'kept')]
+    await addToBackup(target, dataFolder)
+    await Promise.all([cp(dataFolder, copy, { recursive: true }), cp(target, kept, { recursive: true })])
+    const name = await addToBackup(target, dataFolder)
+    const first = join(scratch, 'first')
+    await rename(target, first)
+    await rename(kept, target)
+    const before = (await segments(join(target, name))).length
+    await addToBackup(target, copy)
+    const [ours, theirs] = [await segments(join(first, name)), await segments(join(target, name))]
+    const other = theirs[before + 1] ?? ''
+    await copyFile(other, ours[before + 1] ?? '')
+    assert.equal(basename(other), basename(ours[before + 1] ?? ''))
+    const request = { target: new FolderTarget(first), key: KEY, dataFolder: join(scratch, 'mixed') }
+    await assert.rejects(restoreMoment(request), /does not follow the segment|is not the one that the base ended with/)
+    assert.deepEqual(await readdir(join(scratch, 'mixed')).catch(() => []), [])
   })
 
   test('another key', () =>

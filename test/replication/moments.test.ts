@@ -1,6 +1,6 @@
 /** Moments under load: any can be restored, all databases are of it, also while the target is away, slow, full or not what it was. */
 import assert from 'node:assert/strict'
-import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, before, test } from 'node:test'
@@ -120,8 +120,12 @@ test('a bucket that is away: writers go on, changes wait, and nothing is lost', 
   const status = readStatus(dataFolder)
   assert.match(status?.error ?? '', /cannot be reached/)
   assert.ok(Date.now() - (status?.behindSince ?? Date.now()) > 1_000)
+  await writers.logged('changes wait in the data folder')
   s3.answer = () => undefined
+  await writers.logged('takes changes again')
   await shipped(writers, dataFolder)
+  const waited = writers.log.filter((line) => line.includes('changes wait in the data folder'))
+  assert.equal(waited.length, 1, 'it is said once')
   await writers.stop()
   await restoreDatabases(openS3(), join(scratch, 'after-outage'))
   await assertEqual(dataFolder, join(scratch, 'after-outage'))
@@ -156,6 +160,38 @@ test('a bucket that says yes and keeps nothing has no base, and the status says 
   await writers.kill()
 })
 
+test('credentials that expire amid a base: those that replace them are used, and the base is completed', async () => {
+  s3.objects.clear()
+  const dataFolder = await newFolder('expiring')
+  const file = join(scratch, 'credentials')
+  const issue = async (sessionToken: string) => {
+    const { accessKeyId, secretAccessKey } = s3.credentials
+    s3.credentials = { accessKeyId, secretAccessKey, sessionToken }
+    const lines = [`aws_access_key_id=${accessKeyId}`, `aws_secret_access_key=${secretAccessKey}`]
+    await writeFile(file, ['[default]', ...lines, `aws_session_token=${sessionToken}`].join('\n'))
+  }
+  await issue('first')
+  let parts = 0
+  s3.answer = (method, key) => {
+    // Written before the next request is answered, whose credentials are refused.
+    if (method === 'PUT' && key.includes('/bases/') && ++parts === 2) void issue('second')
+    return undefined
+  }
+  const env = { AWS_SHARED_CREDENTIALS_FILE: file, AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '' }
+  const writers = startWriters(replicationOptions(dataFolder, s3.url), { env, count: 1 })
+  await writers.logged(BASE)
+  assert.equal(s3.credentials.sessionToken, 'second')
+  assert.ok(!writers.log.some((line) => line.includes('no base could be taken')))
+  await shipped(writers, dataFolder)
+  await writers.stop()
+  const target = new S3Target(parseBucketUrl(s3.url, {}), new CredentialSource({ AWS_SHARED_CREDENTIALS_FILE: file }))
+  await restoreDatabases(target, join(scratch, 'after-expiry'))
+  await assertEqual(dataFolder, join(scratch, 'after-expiry'))
+  target.close()
+  const { accessKeyId, secretAccessKey } = s3.credentials
+  s3.credentials = { accessKeyId, secretAccessKey }
+})
+
 test('two machines with one address: each has generations of its own, and a restore asks which', async () => {
   const folder = join(scratch, 'shared')
   const [one, copy] = [await newFolder('one'), join(scratch, 'copy')]
@@ -174,6 +210,10 @@ test('two machines with one address: each has generations of its own, and a rest
   await Promise.all(both.map((writers, index) => shipped(writers, index === 0 ? one : copy)))
   await Promise.all(both.map((writers) => writers.stop()))
   const target = new FolderTarget(folder)
+  await assert.rejects(
+    makePlan(new Catalogue(target, BACKUP_KEY), {}),
+    /Several machines have written to .*--generation/,
+  )
   for (const dataFolder of [one, copy]) {
     const generation = readStatus(dataFolder)?.generation ?? ''
     const restored = join(scratch, 'of-two')

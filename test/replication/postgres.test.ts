@@ -76,8 +76,8 @@ async function restore(words: readonly string[], { url = `file://${target}`, key
   return { status, stderr, stdout, roles: roles.map(({ name }) => name) }
 }
 
-async function start(t: TestContext): Promise<TestServer> {
-  const server = await startTestServer(place, { flags: { '--backup-url': `file://${target}`, '--backup-key': KEY } })
+async function start(t: TestContext, key = KEY): Promise<TestServer> {
+  const server = await startTestServer(place, { flags: { '--backup-url': `file://${target}`, '--backup-key': key } })
   let stopping: Promise<void> | undefined
   const stop = () => (stopping ??= server.stop())
   t.after(stop)
@@ -157,4 +157,19 @@ test('what is sent cannot be read without the key', async () => {
   for (const entry of await readdir(target, { recursive: true, withFileTypes: true }))
     if (entry.isFile() && entry.name !== 'conditions')
       assert.equal((await readFile(join(entry.parentPath, entry.name))).toString('latin1', 0, 4), 'GHB1')
+})
+
+test('with another backup_key a dump is taken at once, and those before are restored with the key of then', async (t) => {
+  const between = Date.now()
+  const other = Buffer.alloc(32, 1).toString('base64')
+  await addRole('r-3')
+  const server = await start(t, other)
+  await until('a dump is stored', 60_000, () => server.log.some((line) => line.includes(STORED)))
+  await server.stop()
+  assert.ok(server.log.some((line) => line.includes('the last dump at the target cannot be read')))
+  assert.equal((await restore([], { key: other })).roles.at(-1), 'r-3')
+  assert.equal((await restore(['--at', new Date(between).toISOString()])).roles.at(-1), 'r-2')
+  assert.match((await restore([])).stderr, /sealed with another backup_key/)
+  const listed = await runGatehouse(['restore', `file://${target}`, '--list', '--backup-key', KEY])
+  assert.match(listed.stdout, /not with this backup_key/, listed.stderr)
 })

@@ -1,6 +1,7 @@
 /** A data folder that is written to and replicated by processes of their own, for tests of replication. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -24,7 +25,10 @@ export interface Writers {
   logged(message: string): Promise<void>
   /** In order: the one that replicates is the last. */
   stop(): Promise<void>
+  /** All of them at once, with the process that replicates. */
   kill(): Promise<void>
+  /** Only that which replicates, if it runs. */
+  killReplicator(): void
 }
 
 export function replicationOptions(
@@ -82,6 +86,7 @@ export function startWriters(
     how()
     return closed
   }
+  const listReplicators = () => children.flatMap(({ pid }) => (pid === undefined ? [] : listDescendants(pid)))
   return {
     acknowledged,
     log,
@@ -90,9 +95,32 @@ export function startWriters(
       for (const child of children.toReversed()) await end(child, () => child.stdin?.write('stop\n'))
     },
     async kill() {
-      await Promise.all(children.map((child) => end(child, () => child.kill('SIGKILL'))))
+      const replicators = listReplicators()
+      const closed = children.map((child) => end(child, () => child.kill('SIGKILL')))
+      for (const pid of replicators) killOne(pid)
+      await Promise.all(closed)
+    },
+    killReplicator() {
+      for (const pid of listReplicators()) killOne(pid)
     },
   }
+}
+
+/** Those that its main thread has started, and so on. None where the system does not tell. */
+export function listDescendants(pid: number): readonly number[] {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+    return children.flatMap((child) => [child, ...listDescendants(child)])
+  } catch {
+    return []
+  }
+}
+
+/** It may have ended by itself. */
+function killOne(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {}
 }
 
 /** Restores the databases as they were, without what a command does besides. Returns the moment. */

@@ -9,11 +9,15 @@ export interface S3Server {
   /** Of the requests that were answered: `PUT key`. */
   readonly requests: string[]
   /** Answers a request in another way; undefined answers it as usual. Replaced by tests. */
-  answer: (method: string, key: string) => 'away' | 'forget' | 'hang' | number | undefined
+  answer: (method: string, key: string) => 'away' | 'cut' | 'forget' | 'hang' | number | undefined
   /** The credentials that are accepted. */
   credentials: { accessKeyId: string; secretAccessKey: string; sessionToken?: string }
   /** Servers that do not know `If-None-Match` refuse it with 501, or ignore it. */
   conditions: 'known' | 'refused' | 'ignored'
+  /** What a page of a list has. Replaced by tests, for one that lies. */
+  listed: (keys: readonly string[]) => readonly string[]
+  /** Whether every page says that there is another one. */
+  isEndless: boolean
   close(): Promise<void>
 }
 
@@ -32,6 +36,8 @@ export async function startS3(): Promise<S3Server> {
     answer: () => undefined,
     credentials: { accessKeyId: 'AKTEST', secretAccessKey: 'secret/of+test' },
     conditions: 'known',
+    listed: (keys) => keys,
+    isEndless: false,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())
@@ -71,6 +77,7 @@ export async function startS3(): Promise<S3Server> {
     const found = s3.objects.get(key)
     if (found === undefined) return reply(response, 404, 'NoSuchKey')
     response.writeHead(200, { 'content-length': found.length })
+    if (other === 'cut') return void response.write(found.subarray(0, found.length / 2), () => response.destroy())
     response.end(method === 'HEAD' ? undefined : found)
   }
 }
@@ -81,7 +88,7 @@ function reply(response: ServerResponse, status: number, code: string): void {
 }
 
 /** Pages of three, so that every list has several. */
-function list({ objects }: S3Server, query: URLSearchParams): string {
+function list({ objects, listed, isEndless }: S3Server, query: URLSearchParams): string {
   const [prefix, delimiter] = [query.get('prefix') ?? '', query.get('delimiter')]
   const start = query.get('continuation-token') ?? query.get('start-after') ?? ''
   const keys = [...objects.keys()].filter((key) => key.startsWith(prefix) && key > start).sort()
@@ -93,9 +100,10 @@ function list({ objects }: S3Server, query: URLSearchParams): string {
       .join('')}</ListBucketResult>`
   }
   const page = keys.slice(0, 3)
-  const isTruncated = keys.length > page.length
-  const next = isTruncated ? `<NextContinuationToken>${page.at(-1)}</NextContinuationToken>` : ''
-  const contents = page.map(
+  const isTruncated = isEndless || keys.length > page.length
+  const token = isEndless ? `${start}~` : page.at(-1)
+  const next = isTruncated ? `<NextContinuationToken>${token}</NextContinuationToken>` : ''
+  const contents = listed(page).map(
     (key) =>
       `<Contents><Key>${key}</Key><LastModified>2026-11-19T00:00:00.000Z</LastModified><Size>${objects.get(key)?.length}</Size></Contents>`,
   )

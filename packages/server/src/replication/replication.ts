@@ -7,7 +7,7 @@ import type { Logger } from '../telemetry/log.ts'
 import { type DumpOptions, OCCUPIED, type ReplicationOptions } from './options.ts'
 
 export { leaveRequest, type ReplicationRequest } from './spool/requests.ts'
-export { type ReplicationStatus, readStatus } from './spool/status.ts'
+export { isReplicating, measureLag, type ReplicationStatus, readStatus } from './spool/status.ts'
 
 export interface Replication {
   /** Sends what is left, within some seconds. Call it when nothing is written any more. */

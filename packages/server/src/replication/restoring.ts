@@ -1,4 +1,5 @@
 /** Restores, and lists, what was replicated. The entry for commands. */
+import { BadObject } from './objects/seal.ts'
 import { Dumps } from './postgres/dumps.ts'
 import { fetchDump, findDump, type WantedDump } from './postgres/fetch-dump.ts'
 import { Catalogue } from './restore/catalogue.ts'
@@ -58,8 +59,14 @@ async function listDumps(dumps: Dumps): Promise<readonly ListedGeneration[]> {
     const [first, last] = [stored[0], stored.at(-1)]
     if (first === undefined || last === undefined) continue
     const show = (time: number) => new Date(time).toISOString()
-    const { host } = await dumps.manifest(last)
-    listed.push({ generation, host, from: show(first.began), to: show(last.began), bases: stored.length })
+    const range = { from: show(first.began), to: show(last.began), bases: stored.length }
+    try {
+      const { host } = await dumps.manifest(last)
+      listed.push({ generation, host, ...range })
+    } catch (error) {
+      if (!(error instanceof BadObject)) throw error
+      listed.push({ generation, host: '', bases: stored.length, error: error.message })
+    }
   }
   return listed
 }

@@ -32,17 +32,31 @@ export function administerReplication({ backupUrl, data }: Config): ReplicationA
   if (backupUrl === '') return undefined
   return {
     async status() {
-      const status = (await load()).readStatus(data)
-      return status && { ...status, lagMs: measureLag(status) }
+      const { measureLag, readStatus } = await load()
+      const status = readStatus(data)
+      return status && { ...status, lagMs: measureLag(status, Date.now()) }
     },
     ask: async (request) => (await load()).leaveRequest(data, request),
   }
 }
 
+/** For a command, which may have other settings than the server: what replicates the folder says so in the folder. */
+export async function administerFolder(config: Config): Promise<ReplicationAdministration | undefined> {
+  return administerReplication({ ...config, backupUrl: await findBackupUrl(config) })
+}
+
+/** The setting; without it the place that the folder is sent to, or was sent to by a process that did not end in order. */
+export async function findBackupUrl({ backupUrl, data }: Config): Promise<string> {
+  if (backupUrl !== '') return backupUrl
+  const { readStatus } = await load()
+  const status = readStatus(data)
+  return status === undefined || status.isStopped === true ? '' : status.location
+}
+
 /** Each worker can tell: they read what the replicating process writes beside its spool. */
 export async function watchReplicationIfSet({ backupUrl, data }: Config, metrics: Metrics): Promise<void> {
   if (backupUrl === '') return
-  const { readStatus } = await load()
+  const { measureLag, readStatus } = await load()
   const watch = (
     name: Parameters<Metrics['watch']>[0],
     read: (status: ReplicationStatus) => number | undefined,
@@ -52,16 +66,7 @@ export async function watchReplicationIfSet({ backupUrl, data }: Config, metrics
       const value = status && read(status)
       return value === undefined ? [] : [[{}, value]]
     })
-  watch('gatehouse_backup_lag_seconds', (status) => measureLag(status) / 1000)
+  watch('gatehouse_backup_lag_seconds', (status) => measureLag(status, Date.now()) / 1000)
   watch('gatehouse_backup_spool_bytes', ({ spoolBytes }) => spoolBytes)
   watch('gatehouse_backup_verified_timestamp_seconds', ({ verified }) => verified && verified.at / 1000)
-}
-
-/** A process that has ended falls behind too. */
-const SILENT_MS = 30_000
-
-function measureLag({ at, behindSince }: ReplicationStatus): number {
-  const now = Date.now()
-  const since = now - at > SILENT_MS ? Math.min(at, behindSince ?? at) : (behindSince ?? now)
-  return Math.max(0, now - since)
 }

@@ -115,6 +115,8 @@ function Replication({ location, moment, lag_seconds: lag = 0, verified_at: veri
           ['Sent to', location ?? '–'],
           ['Can be restored until', moment === undefined ? '–' : <Time at={moment} />],
           [word('Behind'), `${count(Math.round(lag))} s`],
+          ['Waits in the data folder', bytes(state.spool_bytes ?? 0)],
+          ['All pages were sent', state.base_at === undefined ? 'not yet' : <Time at={state.base_at} as="relative" />],
           ['Restored and checked', verified === undefined ? 'not yet' : <Time at={verified} as="relative" />],
         ]}
       />

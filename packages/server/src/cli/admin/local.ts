@@ -12,7 +12,7 @@ import { readDefinitions } from '../../declarative/export.ts'
 import { openMailIfSet } from '../../server/mail.ts'
 import { type Offline, withData } from '../../server/offline.ts'
 import { agentAccess } from '../../server/options.ts'
-import { administerReplication } from '../../server/replication.ts'
+import { administerFolder } from '../../server/replication.ts'
 import { hashPassword } from '../../store/accounts/password-hash.ts'
 import { builtInClients } from '../../store/clients/built-in-clients.ts'
 import type { AdminRequest } from './admin-command.ts'
@@ -49,7 +49,7 @@ export async function connectLocally(loaded: LoadedConfig): Promise<{ request: A
     provisioning: loaded.config.scim,
     // Only a server loads their modules; it does not use a declared controller or feed with the name of one of them.
     loadedControllers: [],
-    replication: administerReplication(loaded.config),
+    replication: await administerFolder(loaded.config),
     feeds: undefined,
     columns: undefined,
     retention: undefined,

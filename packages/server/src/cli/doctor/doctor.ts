@@ -1,5 +1,6 @@
 /** `gatehouse doctor`: checks an installation and says how to fix what is wrong. */
 import type { Config } from '../../config/config.ts'
+import { findBackupUrl } from '../../server/replication.ts'
 import { createNodes } from '../../store/cluster/nodes.ts'
 import { SEALED_KEY } from '../../store/keys/key-rotation.ts'
 import { findMasterKey } from '../../store/keys/master-key.ts'
@@ -49,6 +50,7 @@ function describe({ level, code, message, mend }: Finding): string {
 export async function examine(config: Config, now: () => number = Date.now): Promise<readonly Finding[]> {
   const folder = checkFolder(config.data)
   const readable = await readableFolder(config.data)
+  const backupUrl = await findBackupUrl(config)
   try {
     const stored = await examineStored({ ...config, data: readable.path }, folder, now)
     return collect([
@@ -57,9 +59,9 @@ export async function examine(config: Config, now: () => number = Date.now): Pro
       ...folder,
       ...checkCertificate(config, now()),
       checkUnused(config),
-      ...(await checkServers(config)),
+      ...(await checkServers(config, backupUrl)),
       ...(await checkMail(config)),
-      ...(await checkReplication(config, now())),
+      ...(await checkReplication(config, backupUrl, now())),
       ...stored.map((finding) => ({ ...finding, message: finding.message.replaceAll(readable.path, config.data) })),
     ])
   } finally {

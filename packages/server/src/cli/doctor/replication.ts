@@ -7,16 +7,18 @@ const MINUTE = 60_000
 /** Two verifications may be missed. */
 const VERIFICATIONS = 3
 
-export async function checkReplication(config: Config, now: number): Promise<readonly Finding[]> {
-  if (config.backupUrl === '') return []
-  const { readStatus } = await import('../../replication/replication.ts')
+/** `backupUrl` also where only the server has the setting. */
+export async function checkReplication(config: Config, backupUrl: string, now: number): Promise<readonly Finding[]> {
+  if (backupUrl === '') return []
+  const { isReplicating, readStatus } = await import('../../replication/replication.ts')
   const status = readStatus(config.data)
+  const isDumped = config.databaseUrl !== ''
   if (status?.base === undefined || status.moment === undefined)
     return [
       warning(
         'backup.none',
-        `Nothing can be restored from ${config.backupUrl} yet${status?.error === undefined ? '' : `: ${status.error}`}`,
-        'Start the server, and run "gatehouse doctor" again when the log says that a base of the backup is stored.',
+        `Nothing can be restored from ${backupUrl} yet${status?.error === undefined ? '' : `: ${status.error}`}`,
+        `Start the server, and run "gatehouse doctor" again when the log says that a ${isDumped ? 'dump of PostgreSQL' : 'base of the backup'} is stored.`,
       ),
     ]
   const { behindSince, interruptedSince, error, verified, base, location, moment } = status
@@ -33,7 +35,17 @@ export async function checkReplication(config: Config, now: number): Promise<rea
       fault(
         'backup.behind',
         `${location} is behind since ${show(behindSince)}${error === undefined ? '' : `: ${error}`}`,
-        'See why it cannot be reached, and whether the server runs.',
+        isDumped
+          ? 'See in the log why no dump was taken.'
+          : 'See why it cannot be reached, and whether the server runs.',
+      ),
+    ]
+  if (status.isStopped !== true && !isReplicating(status, now))
+    return [
+      warning(
+        'backup.silent',
+        `Nothing has replicated this data folder since ${show(status.at)}, and the process that did has not ended in order`,
+        'See whether the server runs, and what its log says of the backup. If nothing is to be sent any more, remove the folder "replication" of the data folder.',
       ),
     ]
   if (now - (verified?.at ?? base.at) > VERIFICATIONS * Math.max(config.backupVerifyDays, DAY))

@@ -1,10 +1,11 @@
 /** Checks the servers of PostgreSQL: one primary, all reachable, commits that wait for a standby, nothing lost. */
 import type { Config } from '../../config/config.ts'
 import { formatAddress, namedServers } from '../../store/database/servers/addresses.ts'
-import { surveyServers } from '../../store/database/servers/survey.ts'
+import { type SurveyedServer, surveyServers } from '../../store/database/servers/survey.ts'
 import { type Checked, type Finding, fault, warning } from './finding.ts'
 
-export async function checkServers({ databaseUrl, backupUrl }: Config): Promise<readonly Checked[]> {
+/** `backupUrl` also where only the server has the setting. */
+export async function checkServers({ databaseUrl }: Config, backupUrl: string): Promise<readonly Checked[]> {
   if (databaseUrl === '') return []
   const servers = await surveyServers(databaseUrl)
   const primaries = servers.filter(({ identity }) => identity !== undefined && !identity.isStandby)
@@ -18,13 +19,7 @@ export async function checkServers({ databaseUrl, backupUrl }: Config): Promise<
         `Writes are stopped: ${lost.lost}`,
         'Find out which writes are missing, then run "gatehouse database accept"; see docs/high-availability.md.',
       ),
-    backupUrl !== '' && primaries.some(({ isArchived }) => !isArchived)
-      ? warning(
-          'database.not_archived',
-          'The database does not archive its write-ahead log (archive_mode is off): what is written between two dumps at backup_url is lost with its disk',
-          'Set up pgBackRest or WAL-G; see docs/replication.md.',
-        )
-      : undefined,
+    backupUrl === '' ? undefined : checkArchiving(primaries),
   ]
   if (!namedServers(databaseUrl).isFailover) return findings
   return [
@@ -55,4 +50,23 @@ export async function checkServers({ databaseUrl, backupUrl }: Config): Promise<
         )
       : undefined,
   ]
+}
+
+/** Between two dumps, only the archive has what was written. */
+function checkArchiving(primaries: readonly SurveyedServer[]): Checked {
+  const is = (state: SurveyedServer['archiving']): boolean => primaries.some(({ archiving }) => archiving === state)
+  const loss = 'what is written between two dumps at backup_url is lost with its disk'
+  if (is('off') || is('unset'))
+    return warning(
+      'database.not_archived',
+      `The database does not archive its write-ahead log (${is('off') ? 'archive_mode is off' : 'archive_command is empty'}): ${loss}`,
+      'Set up pgBackRest or WAL-G; see docs/replication.md.',
+    )
+  if (is('failing'))
+    return warning(
+      'database.archive_fails',
+      `The last attempt of the database to archive its write-ahead log failed (pg_stat_archiver): ${loss}`,
+      'See why in the log of PostgreSQL; until it succeeds, the log also fills the disk of the database.',
+    )
+  return undefined
 }

@@ -2,6 +2,9 @@
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { BadObject } from './seal.ts'
 
+/** Why a generation begins where another one has the place of its next object: a copy of the data folder, or a state that was set back. */
+export const FORKED = 'another machine has written to this generation, or the spool was set back'
+
 /** The first object of a generation. */
 export interface GenerationHead {
   readonly format: 1

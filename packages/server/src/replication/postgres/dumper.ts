@@ -10,6 +10,7 @@ import { withoutCredentials } from '../../store/database/servers/addresses.ts'
 import { withConnection } from '../../store/database/servers/one-connection.ts'
 import { type MasterKey, requireMasterKey } from '../../store/keys/master-key.ts'
 import { dumpFolder, dumpGeneration, dumpsFolder, parseDumpName } from '../objects/names.ts'
+import { BadObject } from '../objects/seal.ts'
 import { recordEvent } from '../record-event.ts'
 import { describeError, type ReplicationLog } from '../ship/log.ts'
 import { takeRequest } from '../spool/requests.ts'
@@ -37,6 +38,7 @@ export interface DumperOptions {
 
 const CHECK_MS = 5_000
 const FAILURE_PAUSE_MS = 60_000
+const STATUS_MS = 5_000
 /** Of a node that dumps; the others wait for it. */
 const ADVISORY_LOCK = 7_203_519_048
 /** The first dump is verified after this time. */
@@ -54,6 +56,8 @@ export class Dumper {
   #verified: { readonly at: number; readonly moment: number } | undefined
   #isDumpWanted = false
   #isVerificationWanted = false
+  /** One that failed is repeated after this time. */
+  #verifyNotBefore = 0
   #error: string | undefined
 
   constructor(options: DumperOptions) {
@@ -65,12 +69,22 @@ export class Dumper {
     this.#generation = dumpGeneration(id.toString('base64url').slice(0, 12))
     this.#dumps = new Dumps(target, key)
     this.#spool = join(dataFolder, SPOOL_FOLDER)
-    this.#verified = readStatus(dataFolder)?.verified
+    // The folder may have had SQLite before.
+    const status = readStatus(dataFolder)
+    if (status?.generation === this.#generation) this.#verified = status.verified
   }
 
   /** Until the signal ends it. */
   async run(signal: AbortSignal): Promise<void> {
     await mkdir(this.#spool, { recursive: true, mode: 0o700 })
+    // Also while a dump is taken, which may be long.
+    const interval = setInterval(() => this.#tryStatus(), STATUS_MS)
+    await this.#repeat(signal)
+    clearInterval(interval)
+    this.#tryStatus({ isStopped: true })
+  }
+
+  async #repeat(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
         await this.#step(signal)
@@ -80,11 +94,11 @@ export class Dumper {
         const err = describeError(error)
         this.#error = err.message
         this.#options.log('error', 'PostgreSQL could not be dumped for the backup; trying again', { err })
-        this.#writeStatus()
+        this.#tryStatus()
         await sleep(FAILURE_PAUSE_MS, undefined, { signal }).catch(() => {})
         continue
       }
-      this.#writeStatus()
+      this.#tryStatus()
       await sleep(CHECK_MS, undefined, { signal }).catch(() => {})
     }
   }
@@ -100,14 +114,22 @@ export class Dumper {
         await this.#removeOld()
       }
     }
-    const { verifyMs } = this.#options
-    const newest = this.#newest
+    await this.#verifyIfDue()
+  }
+
+  async #verifyIfDue(): Promise<void> {
+    const { verifyMs, log } = this.#options
+    const [newest, verified] = [this.#newest, this.#verified]
     if (newest === undefined) return
-    const due =
-      this.#verified === undefined ? newest.dump.began + Math.min(verifyMs, SOON_MS) : this.#verified.at + verifyMs
-    if (!this.#isVerificationWanted && Date.now() < due) return
-    await this.#verify(newest.dump)
+    const due = verified === undefined ? newest.dump.began + Math.min(verifyMs, SOON_MS) : verified.at + verifyMs
+    if (!this.#isVerificationWanted && Date.now() < Math.max(due, this.#verifyNotBefore)) return
     this.#isVerificationWanted = false
+    this.#verifyNotBefore = Date.now() + SOON_MS
+    try {
+      await this.#verify(newest.dump)
+    } catch (error) {
+      log('error', 'the dump could not be read back to check it', { err: describeError(error) })
+    }
   }
 
   #isDue(): boolean {
@@ -117,8 +139,14 @@ export class Dumper {
   async #findNewest(): Promise<void> {
     const dump = (await this.#dumps.list(this.#generation)).at(-1)
     if (dump === undefined || dump.began === this.#newest?.dump.began) return
-    const { files } = await this.#dumps.manifest(dump)
-    this.#newest = { dump, bytes: files.reduce((sum, { bytes }) => sum + bytes, 0) }
+    try {
+      const { files } = await this.#dumps.manifest(dump)
+      this.#newest = { dump, bytes: files.reduce((sum, { bytes }) => sum + bytes, 0) }
+    } catch (error) {
+      if (!(error instanceof BadObject)) throw error
+      // With another backup_key than before it does not count: another dump is taken.
+      this.#options.log('warn', 'the last dump at the target cannot be read', { err: describeError(error) })
+    }
   }
 
   /** False if another node does it now. */
@@ -196,7 +224,16 @@ export class Dumper {
       await target.remove(names.toSorted((one) => (one.startsWith(`${dumpFolder(this.#generation, began)}m`) ? -1 : 1)))
   }
 
-  #writeStatus(): void {
+  /** Without room on the disk there is no status; that ends nothing. */
+  #tryStatus(further: { readonly isStopped?: boolean } = {}): void {
+    try {
+      this.#writeStatus(further)
+    } catch (error) {
+      this.#error ??= describeError(error).message
+    }
+  }
+
+  #writeStatus(further: { readonly isStopped?: boolean }): void {
     const { target, fullMs } = this.#options
     const newest = this.#newest
     const due = (newest?.dump.began ?? this.#began) + fullMs
@@ -206,6 +243,7 @@ export class Dumper {
       // Between two dumps there is nothing that could be behind.
       behindSince: Date.now() > due + FAILURE_PAUSE_MS ? due : undefined,
       ...{ spoolBytes: 0, base, verified: this.#verified, error: this.#error, interruptedSince: undefined },
+      ...further,
     })
   }
 }

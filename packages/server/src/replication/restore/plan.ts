@@ -1,4 +1,5 @@
 /** Which objects make up the state of a moment. */
+import { FORKED } from '../objects/heads.ts'
 import type { SegmentName } from '../objects/names.ts'
 import { BadObject } from '../objects/seal.ts'
 import type { SegmentHead } from '../objects/segment.ts'
@@ -35,11 +36,24 @@ export async function findRange(catalogue: Catalogue, generation: StoredGenerati
   const { from, until } = (await catalogue.base(first)).manifest
   const ends = listEnds(await catalogue.segments(name, from.number))
   // Segments of this time may be merged: then the first moment is the end of their minute, or hour.
-  const start = ends.find(({ last }) => last >= until.number)
+  const start = await findStart(catalogue, name, ends, until.number)
   const last = await findEnd(catalogue, name, ends, Number.POSITIVE_INFINITY)
   if (start === undefined || last === undefined) throw missing(until.time)
-  const { time } = (await catalogue.segment(name, start)).head
-  return { generation, from: Math.max(time, until.time), to: last.time, bases: bases.length }
+  return { generation, from: Math.max(start.time, until.time), to: last.time, bases: bases.length }
+}
+
+/** The first one from a number on that completes a moment. */
+async function findStart(
+  catalogue: Catalogue,
+  generation: string,
+  ends: readonly SegmentName[],
+  number: number,
+): Promise<SegmentHead | undefined> {
+  for (const end of ends.filter(({ last }) => last >= number)) {
+    const { head } = await catalogue.segment(generation, end)
+    if (head.isComplete) return head
+  }
+  return undefined
 }
 
 /** The last moment up to `at`, or the last of all. */
@@ -96,8 +110,7 @@ async function chooseGeneration(
     if (ranges.length === 1) return first
     throw new NoSuchMoment(`There is nothing of ${show(at)}: see which times there are with --list`)
   }
-  const machines = new Set(candidates.map(({ generation }) => generation.head.machine))
-  if (machines.size > 1)
+  if (areOfSeveral(candidates))
     throw new NoSuchMoment(
       `Several machines have written to ${catalogue.target.location}: choose one with --generation: ${candidates
         .map(({ generation: { head } }) => `${head.generation} (${head.host})`)
@@ -110,6 +123,16 @@ async function chooseGeneration(
   if (at === undefined && wanted === undefined && newer !== undefined)
     throw new BadObject(`${newer.error.message}. To restore an earlier generation, choose it with --generation`)
   return chosen
+}
+
+/** Whether they are of several machines. A copy of a data folder has the name of the machine too; then both go on at the same time. */
+function areOfSeveral(ranges: readonly Range[]): boolean {
+  const machines = new Set(ranges.map(({ generation }) => generation.head.machine))
+  const isForked = ranges.some(
+    ({ generation: { head } }, index) =>
+      head.reason === FORKED && ranges.slice(0, index).some((before) => before.to > head.began),
+  )
+  return machines.size > 1 || isForked
 }
 
 /** The segments by their last number, one for each. */

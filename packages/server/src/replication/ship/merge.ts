@@ -34,9 +34,8 @@ export async function mergeNext(options: MergeOptions, level: 1 | 2): Promise<bo
   for (const range of due) {
     options.signal.throwIfAborted()
     merged.add(await options.catalogue.segment(options.generation, range))
-    // The last of a period completes a moment.
-    if (merged.bytes >= MAX_BYTES && range.isComplete && range !== due.at(-1))
-      await store(options, level, merged.take())
+    // Also amid what was committed at once, such as a VACUUM: a restore reads the pieces up to the one that completes the moment.
+    if (merged.bytes >= MAX_BYTES && range !== due.at(-1)) await store(options, level, merged.take())
   }
   await store(options, level, merged.take())
   return true
@@ -60,13 +59,13 @@ function findDue({ stored, periods }: MergeOptions, level: 1 | 2): readonly Stor
 
 async function store(options: MergeOptions, level: 1 | 2, segment: { head: SegmentHead; pages: Changes['pages'] }) {
   const { generation, catalogue, stored, key, rate, signal } = options
-  const { first, last, time } = segment.head
+  const { first, last, time, isComplete } = segment.head
   const name = segmentName(generation, { level, first, last })
   const sealed = sealObject(key, name, encodeSegment(segment))
   const start = performance.now()
   // If there is one, an attempt before has stored it.
   await catalogue.target.put(name, sealed, AbortSignal.any([signal, AbortSignal.timeout(PUT_MS)]))
-  stored.add({ level, first, last, time, isComplete: true })
+  stored.add({ level, first, last, time, isComplete })
   const pause = (1000 * sealed.length) / rate - (performance.now() - start)
   await sleep(Math.max(0, pause), undefined, { signal })
 }
@@ -107,8 +106,8 @@ class MergedSegment {
     this.#last = undefined
     return {
       head: {
-        ...{ format: 1, first: first.first, last: last.head.last, time: last.head.time, isComplete: true },
-        ...{ previous: first.previous, lastHash: last.hash, databases },
+        ...{ format: 1, first: first.first, last: last.head.last, time: last.head.time },
+        ...{ isComplete: last.head.isComplete, previous: first.previous, lastHash: last.hash, databases },
       },
       pages: changes.pages,
     }

@@ -99,6 +99,7 @@ export class Replicator {
     this.#sender = new Sender({
       state,
       target: options.target,
+      log: options.log,
       onStored: (object) => this.#stored(object),
       onBroken: (reason) => {
         this.#broken = reason
@@ -126,7 +127,7 @@ export class Replicator {
       this.#options.log('error', 'the last changes could not be read', { err: describeError(error) })
     }
     await this.#sender.drain(STOP_MS)
-    this.#writeStatus()
+    this.#writeStatus({ isStopped: true })
     await this.#sender.close()
     this.#source.close()
     this.#state.close()
@@ -140,17 +141,17 @@ export class Replicator {
       try {
         isBusy = this.#step()
       } catch (error) {
-        this.#logFailure(error)
+        this.#logFailure(error, 'the databases could not be replicated; trying again')
       }
       await sleep(isBusy ? 1 : this.#options.everyMs, undefined, { signal }).catch(() => {})
     }
   }
 
-  #logFailure(error: unknown): void {
+  #logFailure(error: unknown, what: string): void {
     const err = describeError(error)
     if (err.message === this.#failure.message && performance.now() < this.#failure.until) return
     this.#failure = { message: err.message, until: performance.now() + REPEAT_MS }
-    this.#options.log('error', 'the databases could not be replicated; trying again', { err })
+    this.#options.log('error', what, { err })
   }
 
   /** True if there is more to do at once. */
@@ -361,7 +362,7 @@ export class Replicator {
     signal.throwIfAborted()
   }
 
-  #writeStatus(): void {
+  #writeStatus(further: { readonly isStopped?: boolean } = {}): void {
     const { target } = this.#options
     const [oldest] = this.#sender.waiting
     const { base, verified } = this.#state
@@ -375,10 +376,16 @@ export class Replicator {
       verified,
       error: this.#broken ?? this.#sender.error ?? this.#baseError,
       interruptedSince: this.#interruptedSince,
+      ...further,
     }
     const text = JSON.stringify(status)
     if (text === this.#status.text && performance.now() - this.#status.at < STATUS_MS) return
-    this.#status = { text, at: performance.now() }
-    writeStatus(this.#state.folder, { at: this.#source.moment, ...status })
+    try {
+      writeStatus(this.#state.folder, { at: this.#source.moment, ...status })
+      this.#status = { text, at: performance.now() }
+    } catch (error) {
+      // Without room on the disk. Who reads the status sees that it is old.
+      this.#logFailure(error, 'the status of the backup could not be written')
+    }
   }
 }

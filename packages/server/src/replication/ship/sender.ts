@@ -1,12 +1,15 @@
 /** Stores what is spooled, in its order: an object is sent when the one before is stored. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { FORKED } from '../objects/heads.ts'
 import { hashObject } from '../objects/seal.ts'
 import type { Spooled, SpoolState } from '../spool/state.ts'
 import type { Target } from '../target/target.ts'
+import type { ReplicationLog } from './log.ts'
 
 export interface SenderOptions {
   readonly state: SpoolState
   readonly target: Target
+  readonly log: ReplicationLog
   onStored(object: Spooled): void
   /** The target has something else under this name, or the object is lost: this generation cannot go on. */
   onBroken(reason: string): void
@@ -16,6 +19,8 @@ const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 15_000
 /** For an object. */
 const PUT_MS = 60_000
+/** One attempt may fail by chance; then the log says so, once until it succeeds. */
+const FAILURES_LOGGED = 3
 
 export class Sender {
   readonly #options: SenderOptions
@@ -74,7 +79,8 @@ export class Sender {
   }
 
   async #run(): Promise<void> {
-    for (let failures = 0; !this.#stop.signal.aborted; ) {
+    const { log } = this.#options
+    for (let failures = 0, since = 0; !this.#stop.signal.aborted; ) {
       const next = this.#queue[0]
       if (next === undefined || this.#isBroken) {
         await new Promise<void>((resolve) => {
@@ -85,12 +91,21 @@ export class Sender {
       const round = this.#round
       try {
         await this.#send(next, round)
+        if (failures >= FAILURES_LOGGED)
+          log('info', 'the target of the backup takes changes again', {
+            seconds: Math.round((Date.now() - since) / 1000),
+          })
         failures = 0
         this.#error = undefined
       } catch (error) {
         if (this.#stop.signal.aborted) return
         this.#error = error instanceof Error ? error.message : String(error)
+        if (failures === 0) since = Date.now()
         const pause = Math.min(FIRST_PAUSE_MS * 2 ** failures++, LONGEST_PAUSE_MS)
+        if (failures === FAILURES_LOGGED)
+          log('warn', 'changes wait in the data folder: the target of the backup does not take them', {
+            reason: this.#error,
+          })
         await sleep(pause, undefined, { signal: this.#stop.signal }).catch(() => {})
       }
     }
@@ -109,7 +124,7 @@ export class Sender {
     const isOurs = isNew || (await this.#isStored(object))
     if (round !== this.#round) return
     if (!isOurs) {
-      this.#break('another machine has written to this generation, or the spool was set back')
+      this.#break(FORKED)
       return
     }
     state.remove(object)

@@ -205,14 +205,25 @@ export class SpoolState {
   }
 
   /** It is stored. */
-  remove({ name, number, time, isComplete }: Spooled): void {
+  remove(object: Spooled): void {
+    try {
+      this.#noteStored(object)
+    } catch (error) {
+      if (!(error instanceof SqliteDatabase.SqliteError && /^SQLITE_(FULL|IOERR)/.test(error.code))) throw error
+      // Its file is what fills the disk. Should the process end here, another generation begins.
+      rmSync(this.#path(object.name), { force: true })
+      this.#noteStored(object)
+    }
+    rmSync(this.#path(object.name), { force: true })
+  }
+
+  #noteStored({ name, number, time, isComplete }: Spooled): void {
     this.#database
       .transaction(() => {
         this.#database.prepare('delete from spooled where name = ?').run(name)
         if (number > 0) this.stored.add({ level: 0, first: number, last: number, time, isComplete })
       })
       .immediate()
-    rmSync(this.#path(name), { force: true })
   }
 
   close(): void {

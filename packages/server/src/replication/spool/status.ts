@@ -19,7 +19,12 @@ export interface ReplicationStatus {
   readonly error: string | undefined
   /** Since when changes are no longer kept, because the spool is full. */
   readonly interruptedSince: number | undefined
+  /** Whether it was the last word of a process that has ended in order. */
+  readonly isStopped?: boolean
 }
+
+/** It is written more often than this by a process that runs, also where nothing changes. */
+const SILENT_MS = 30_000
 
 const STATUS_FILE = 'status.json'
 
@@ -33,4 +38,17 @@ export function writeStatus(spoolFolder: string, status: ReplicationStatus): voi
 export function readStatus(dataFolder: string): ReplicationStatus | undefined {
   const file = join(dataFolder, SPOOL_FOLDER, STATUS_FILE)
   return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined
+}
+
+/** Whether a process replicates the folder now. One that was killed seems to for half a minute. */
+export function isReplicating({ at, isStopped }: ReplicationStatus, now: number): boolean {
+  return isStopped !== true && now - at <= SILENT_MS
+}
+
+/** Milliseconds of commits that would be lost with the machine. A process that was killed falls behind too. */
+export function measureLag(status: ReplicationStatus, now: number): number {
+  const { at, behindSince, isStopped } = status
+  if (isStopped === true && behindSince === undefined) return 0
+  const since = isReplicating(status, now) ? (behindSince ?? now) : Math.min(at, behindSince ?? at)
+  return Math.max(0, now - since)
 }

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, readdir, readFile, rename, rm, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { type Target, TargetFailed } from './target.ts'
+import { MAX_OBJECT_BYTES, type Target, TargetFailed } from './target.ts'
 
 export class FolderTarget implements Target {
   readonly location: string
@@ -27,12 +27,14 @@ export class FolderTarget implements Target {
   }
 
   async get(name: string): Promise<Buffer | undefined> {
+    const path = join(this.#root, name)
     try {
-      return await readFile(join(this.#root, name))
+      if ((await stat(path)).size <= MAX_OBJECT_BYTES) return await readFile(path)
     } catch (error) {
       if (isMissing(error)) return undefined
       throw explain(error, this.location)
     }
+    throw new TargetFailed(`${name} at ${this.location} is larger than any object of a backup`)
   }
 
   async *list(folder: string, after = ''): AsyncGenerator<string> {

@@ -4,7 +4,7 @@ import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CredentialSource } from './credentials.ts'
 import { canonicalQuery, encodePath, type SignedRequest, signRequest } from './signature.ts'
-import { type Target, TargetFailed } from './target.ts'
+import { MAX_OBJECT_BYTES, type Target, TargetFailed } from './target.ts'
 
 export interface BucketAddress {
   readonly bucket: string
@@ -32,12 +32,15 @@ interface Call {
 const NOTHING = Buffer.alloc(0)
 /** Without a byte from the bucket. */
 const SILENCE_MS = 30_000
-const MAX_REPLY_BYTES = 256 * 1024 * 1024
 const CONNECTIONS = 16
 /** What is read is asked for this many times. */
 const TRIES = 4
 const PAUSE_MS = 300
 const PAGE_KEYS = 1_000
+/** Of a listing: two million objects. A bucket that never ends one is not believed. */
+const MOST_PAGES = 2_000
+/** Of the same page, or of one without objects. */
+const MOST_REPEATS = 10
 /** Written by each process that stores objects. */
 const PROBE = 'conditions'
 
@@ -143,12 +146,19 @@ export class S3Target implements Target {
       ['max-keys', String(PAGE_KEYS)] as const,
       ...further,
     ]
-    for (let token: string | undefined, isFirst = true; isFirst || token !== undefined; isFirst = false) {
+    let token: string | undefined
+    let [before, repeats] = ['', 0]
+    for (let pages = 0; pages === 0 || token !== undefined; pages++) {
+      if (pages >= MOST_PAGES) throw new TargetFailed(`${this.location} lists more objects than a backup has`)
       const reply = await this.#read({
         query: token === undefined ? query : [...query, ['continuation-token', token] as const],
       })
       if (reply.status !== 200) throw this.#refusal('list objects', reply)
       const page = reply.body.toString()
+      const names = readEntries(page, 'Key').join()
+      repeats = names === before ? repeats + 1 : 0
+      if (repeats > MOST_REPEATS) throw new TargetFailed(`${this.location} lists the same objects again and again`)
+      before = names
       yield page
       const next = readElement(page, 'NextContinuationToken')
       token = readElement(page, 'IsTruncated') === 'true' && next !== token ? next : undefined
@@ -174,7 +184,7 @@ export class S3Target implements Target {
         const reply = await this.#call('GET', call)
         if ((reply.status < 500 && reply.status !== 429) || tries >= TRIES) return reply
       } catch (error) {
-        if (tries >= TRIES || call.signal?.aborted) throw error
+        if (tries >= TRIES || call.signal?.aborted || isTooLong(error)) throw error
       }
       await sleep(PAUSE_MS * 2 ** tries, undefined, { signal: call.signal })
     }
@@ -198,6 +208,10 @@ export class S3Target implements Target {
       return await this.#exchange(method, search === '' ? path : `${path}?${search}`, signed, body, signal)
     } catch (error) {
       signal?.throwIfAborted()
+      if (error instanceof ReplyTooLong)
+        throw new TargetFailed(`${key ?? 'A list'} at ${this.location} is larger than any object of a backup`, {
+          cause: error,
+        })
       const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error)
       throw new TargetFailed(`${this.location} cannot be reached (${reason})`, { cause: error })
     }
@@ -247,17 +261,26 @@ const HINTS: ReadonlyMap<string, string> = new Map([
   ['SignatureDoesNotMatch', ': AWS_SECRET_ACCESS_KEY is not the one of AWS_ACCESS_KEY_ID'],
 ])
 
+/** Asking again would not help. */
+class ReplyTooLong extends Error {
+  override name = 'ReplyTooLong'
+}
+
 async function readReply(response: IncomingMessage, method: string): Promise<Reply> {
   const pieces: Buffer[] = []
   let bytes = 0
   for await (const piece of response) {
     bytes += piece.length
-    if (bytes > MAX_REPLY_BYTES) throw new Error('its reply is too long')
+    if (bytes > MAX_OBJECT_BYTES) throw new ReplyTooLong(`more than ${MAX_OBJECT_BYTES} bytes`)
     pieces.push(piece)
   }
   const expected = response.headers['content-length']
   if (method !== 'HEAD' && expected !== undefined && bytes !== Number(expected)) throw new Error('its reply is cut off')
   return { status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(pieces) }
+}
+
+function isTooLong(error: unknown): boolean {
+  return error instanceof Error && error.cause instanceof ReplyTooLong
 }
 
 function readCode({ body }: Reply): string | undefined {

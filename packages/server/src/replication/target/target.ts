@@ -1,5 +1,8 @@
 /** Where objects are stored. */
 
+/** None of a backup is larger: a merged segment has 32 MiB of pages, and those of one more segment. What is larger is not read. */
+export const MAX_OBJECT_BYTES = 64 * 1024 * 1024
+
 export interface Target {
   /** As messages show it, without credentials. */
   readonly location: string
