@@ -3,7 +3,7 @@ import { DATE, type IqlType, MICROS_PER_DAY, TIMESTAMP } from 'gatehouse-iql'
 import type { TableDefinition } from '../catalogue/definition.ts'
 import type { WrittenTable } from './commit-listeners.ts'
 import type { Sql } from './emit/dialect.ts'
-import type { ScalarBindable } from './emit/parameters.ts'
+import type { ScalarBindable, SqlStatement } from './emit/parameters.ts'
 import type { KeeperTerm } from './keeper-lease.ts'
 import { CUTS, RETENTION } from './retention.ts'
 import type { BuildSql, ServiceStore } from './service-store.ts'
@@ -41,6 +41,13 @@ export interface RetentionSql {
   readonly writers: ((table: Sql) => Sql) | undefined
 }
 
+export interface RetentionEnv {
+  /** Called when rows of a table were deleted. */
+  readonly onCommit: (tables: readonly WrittenTable[]) => void
+  /** Reads the one number, c0, of a statement that takes long. */
+  readonly readNumber: (statement: SqlStatement) => Promise<number>
+}
+
 export interface Removal {
   /** Rows before it are deleted. */
   readonly cut: bigint
@@ -68,15 +75,14 @@ const STATE_COLUMNS = {
 export class RetentionRows {
   readonly #store: ServiceStore
   readonly #sql: RetentionSql
-  readonly #onCommit: (tables: readonly WrittenTable[]) => void
+  readonly #env: RetentionEnv
   readonly #table: string
   readonly #cuts: string
 
-  /** `onCommit` is called when rows of a table were deleted. */
-  constructor(store: ServiceStore, sql: RetentionSql, onCommit: (tables: readonly WrittenTable[]) => void) {
+  constructor(store: ServiceStore, sql: RetentionSql, env: RetentionEnv) {
     this.#store = store
     this.#sql = sql
-    this.#onCommit = onCommit
+    this.#env = env
     this.#table = `${store.schema}.${RETENTION}`
     this.#cuts = `${store.schema}.${CUTS}`
   }
@@ -155,7 +161,7 @@ export class RetentionRows {
       (value) => `DELETE FROM ${this.#cuts} WHERE name = ${value(key)}`,
     ]
     const [, removed = 0] = await this.#store.writeInTerm(term, builds, onBlocked)
-    if (removed > 0) this.#onCommit([{ name: table.name, isLive: table.isLive }])
+    if (removed > 0) this.#env.onCommit([{ name: table.name, isLive: table.isLive }])
     return removed
   }
 
@@ -174,20 +180,19 @@ export class RetentionRows {
     const [column, type] = timeColumn(table)
     const place = this.#sql.identifier(column)
     const from = `${this.#store.schema}.${this.#sql.identifier(table.name)}`
-    const [row] = await this.#store.read<{ rows: number | string }>(
-      (value) =>
-        `SELECT count(*) AS rows FROM (SELECT 1 FROM ${from} WHERE ${place} < ${value(this.#bind(time, type))} LIMIT ${most}) AS r`,
+    return this.#env.readNumber(
+      this.#store.build(
+        (value) =>
+          `SELECT count(*) AS c0 FROM (SELECT 1 FROM ${from} WHERE ${place} < ${value(this.#bind(time, type))} LIMIT ${most}) AS r`,
+      ),
     )
-    return Number(row?.rows ?? 0)
   }
 
   /** All rows, counted up to `most`. */
   async count({ name }: TableDefinition, most: number): Promise<number> {
     const from = `${this.#store.schema}.${this.#sql.identifier(name)}`
-    const [row] = await this.#store.read<{ rows: number | string }>(
-      () => `SELECT count(*) AS rows FROM (SELECT 1 FROM ${from} LIMIT ${most}) AS r`,
-    )
-    return Number(row?.rows ?? 0)
+    const sql = `SELECT count(*) AS c0 FROM (SELECT 1 FROM ${from} LIMIT ${most}) AS r`
+    return this.#env.readNumber(this.#store.build(() => sql))
   }
 
   /** Asks the keeper for a round. Returns its number; undefined if the table has no retention. */

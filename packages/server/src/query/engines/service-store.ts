@@ -10,6 +10,8 @@ export interface ServiceStore {
   /** The rows of a JSON array of arrays, which the placeholder stands for, with names for their elements: an item of FROM. */
   readonly rows: (placeholder: string, columns: readonly (readonly [name: string, type: 'text' | 'integer'])[]) => Sql
   read<Row extends object>(build: BuildSql): Promise<readonly Row[]>
+  /** The statement as it is run: for what takes too long for `read`, which SQLite does on the event loop. */
+  build(build: BuildSql): SqlStatement
   /**
    * Runs the statements in one transaction, those after the first only if that one changes something; no other node changes the
    * table `locked` meanwhile. Returns the rows that the first changed.

@@ -22,6 +22,7 @@ import type {
 import type { EngineOptions } from '../engine-options.ts'
 import { IdempotencyCleanup } from '../idempotency-cleanup.ts'
 import { KeeperLease } from '../keeper-lease.ts'
+import { readNumber } from '../read-number.ts'
 import { RetentionRows } from '../retention-rows.ts'
 import { TableSizes } from '../table-sizes.ts'
 import { WatchRows } from '../watch-rows.ts'
@@ -86,7 +87,10 @@ class PostgresEngine implements Engine {
       acquire: open.acquireKept,
       onWritten: (view) => this.live.committed([{ name: view, isLive: true }]),
     })
-    this.retention = new RetentionRows(store, RETENTION_SQL, (tables) => this.live.committed(tables))
+    this.retention = new RetentionRows(store, RETENTION_SQL, {
+      onCommit: (tables) => this.live.committed(tables),
+      readNumber: (statement) => readNumber(this, statement),
+    })
   }
 
   readonly finish = (placeholders: Placeholders, text: string): EmittedSql => placeholders.numbered(text)

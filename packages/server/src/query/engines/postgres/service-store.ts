@@ -12,6 +12,7 @@ export function serviceStore(owner: Pool): ServiceStore {
   return {
     schema: SCHEMA,
     bind: toPostgres,
+    build: statement,
     // Not the time at which the transaction began: it may have waited.
     now: '(extract(epoch from clock_timestamp()) * 1000)::bigint',
     rows(placeholder, columns) {

@@ -26,6 +26,7 @@ import type { EngineOptions } from '../engine-options.ts'
 import { IdempotencyCleanup } from '../idempotency-cleanup.ts'
 import { KeeperLease } from '../keeper-lease.ts'
 import type { PartsRun } from '../parts-run.ts'
+import { readNumber } from '../read-number.ts'
 import { RetentionRows } from '../retention-rows.ts'
 import { TableSizes } from '../table-sizes.ts'
 import { WatchRows } from '../watch-rows.ts'
@@ -81,7 +82,10 @@ class SqliteEngine implements Engine {
     this.alerts = new AlertRows(store)
     this.lease = new KeeperLease(store, (name) => !isRunning(name))
     this.live = new SqliteLiveSource({ ...open, statements: open.readingStatements, limits: log, shared })
-    this.retention = new RetentionRows(store, RETENTION_SQL, (tables) => this.live.committed(tables))
+    this.retention = new RetentionRows(store, RETENTION_SQL, {
+      onCommit: (tables) => this.live.committed(tables),
+      readNumber: (statement) => readNumber(this, statement),
+    })
     this.kept = new SqliteKeptViews(store, { ...open, write: (request) => this.write(request) })
     this.columns = new Compaction({ ...open, columns })
     this.#keptBytes = columns.keptBytes ?? 0

@@ -17,6 +17,7 @@ export function serviceStore(open: OpenDatabase): ServiceStore {
     schema: 'main',
     bind: toSqlite,
     now: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
+    build: statement,
     rows(placeholder, columns) {
       const list = columns.map(([name], index) => `value ->> ${index} AS ${name}`)
       return `(SELECT ${list.join(', ')} FROM json_each(${placeholder}))`
