@@ -268,6 +268,24 @@ onEveryEngine('retention', (place, engine) => {
     }
   })
 
+  test('the audit log has how many rows were deleted, also by a keeper that has gone', async () => {
+    await create('counted')
+    await fill('counted', [40, 35, 31, 1])
+    await keep('counted', '32 days')
+    await run('counted')
+    await server.stop()
+    audited.length = 0
+    server = await startQueryServer(place(), { audit })
+    await keep('counted', '30 days')
+    await run('counted')
+    assert.deepEqual(await ids('counted'), [4])
+    await must('ALTER TABLE counted SET WITH (retention = NULL)')
+    const find = () => audited.find(({ event, target }) => event === 'retention.cut' && target === 'counted')
+    await until('it is recorded', 10_000, () => find() !== undefined)
+    const { rows, oldest } = Object(find()?.details)
+    assert.deepEqual([rows, String(oldest).slice(0, 10)], [3, ago(40).slice(0, 10)])
+  })
+
   test('a table that fails says why, and does not keep others from their work', async () => {
     for (const table of ['broken', 'sound']) {
       await create(table)

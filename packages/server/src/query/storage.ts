@@ -117,6 +117,7 @@ export const OWN_TABLES: ReadonlyMap<string, OwnTable> = new Map<string, OwnTabl
       columns: {
         ...texts('name', 'time', 'time_column', 'fault'),
         ...integers('held', 'horizon', 'settling', 'cut', 'requested', 'done', 'removed'),
+        ...integers('unrecorded', 'unrecorded_since', 'unrecorded_oldest'),
       },
     },
   ],

@@ -29,6 +29,12 @@ export interface RetentionState {
   readonly removed: number
   /** Why nothing moves. */
   readonly fault: string | undefined
+  /** Rows that were deleted and are not in the audit log yet. */
+  readonly unrecorded: number
+  /** Since when, in milliseconds by the clock of the database. */
+  readonly unrecordedSince: number | undefined
+  /** The time of the oldest of them. */
+  readonly unrecordedOldest: bigint | undefined
 }
 
 export interface RetentionSql {
@@ -70,6 +76,9 @@ const STATE_COLUMNS = {
   done: true,
   removed: true,
   fault: true,
+  unrecorded: true,
+  unrecorded_since: true,
+  unrecorded_oldest: true,
 } as const
 
 export class RetentionRows {
@@ -210,6 +219,29 @@ export class RetentionRows {
     ])
   }
 
+  /** Deleted rows that the audit log is to have, whichever node is the keeper then. */
+  async addUnrecorded(
+    term: KeeperTerm,
+    { name }: TableDefinition,
+    rows: number,
+    oldest: bigint | undefined,
+  ): Promise<void> {
+    await this.#store.writeInTerm(term, [
+      (value) => `UPDATE ${this.#table} SET unrecorded = unrecorded + ${value(BigInt(rows))},
+          unrecorded_since = coalesce(unrecorded_since, ${this.#store.now}),
+          unrecorded_oldest = coalesce(unrecorded_oldest, ${value(oldest ?? null)})
+        WHERE ${isNamed(name, value)}`,
+    ])
+  }
+
+  /** The audit log has them. */
+  async clearUnrecorded(term: KeeperTerm, { name }: TableDefinition): Promise<void> {
+    await this.#store.writeInTerm(term, [
+      (value) => `UPDATE ${this.#table} SET unrecorded = 0, unrecorded_since = NULL, unrecorded_oldest = NULL
+        WHERE ${isNamed(name, value)}`,
+    ])
+  }
+
   async setFault(term: KeeperTerm, { name }: TableDefinition, fault: string | undefined): Promise<void> {
     await this.#store.writeInTerm(term, [
       (value) => `UPDATE ${this.#table} SET fault = ${value(fault ?? null)} WHERE ${isNamed(name, value)}`,
@@ -250,6 +282,9 @@ function toState(row: StateRow): RetentionState {
     done: Number(row.done),
     removed: Number(row.removed),
     fault: row.fault === null ? undefined : String(row.fault),
+    unrecorded: Number(row.unrecorded),
+    unrecordedSince: row.unrecorded_since === null ? undefined : Number(row.unrecorded_since),
+    unrecordedOldest: toBigint(row.unrecorded_oldest),
   }
 }
 

@@ -20,7 +20,8 @@ export function createRetentionTables({ schema, columnType, textKeyOptions }: Ow
   return [
     `CREATE TABLE IF NOT EXISTS ${schema}.${RETENTION} (
       name ${text} PRIMARY KEY, time ${text}, time_column ${text}, held ${integer} NOT NULL, horizon ${integer}, settling ${integer},
-      cut ${integer}, requested ${integer} NOT NULL, done ${integer} NOT NULL, removed ${integer} NOT NULL, fault ${text}
+      cut ${integer}, requested ${integer} NOT NULL, done ${integer} NOT NULL, removed ${integer} NOT NULL, fault ${text},
+      unrecorded ${integer} NOT NULL DEFAULT 0, unrecorded_since ${integer}, unrecorded_oldest ${integer}
     )${textKeyOptions}`,
     // Not unique: transactions that delete at once need not wait for each other.
     `CREATE TABLE IF NOT EXISTS ${schema}.${CUTS} (name ${text} NOT NULL)`,

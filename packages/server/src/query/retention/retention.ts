@@ -91,15 +91,24 @@ export class Retention {
       }
       if (!hasMore) await Promise.race([woken, sleep(this.#options.tickMs ?? TICK_MS, undefined, { ref: false })])
     }
-    for (const table of this.#running.values()) table.record(true)
+    await this.#recordEnded()
     this.#running.clear()
     this.#failing.clear()
+  }
+
+  /** What was deleted from tables whose retention has ended. That of others the next term records. */
+  async #recordEnded(): Promise<void> {
+    try {
+      for (const [name, table] of this.#running) if (!this.#tables.has(name)) await table.recordAll()
+    } catch (error) {
+      if (!(error instanceof TermLost)) this.#options.onError(error)
+    }
   }
 
   /** Whether there are more rows to delete. */
   async #tick(term: KeeperTerm, signal: AbortSignal): Promise<boolean> {
     const { rows } = this.#options
-    this.#follow(term)
+    await this.#follow(term)
     const states = await rows.list()
     const now = await rows.now()
     if ([...states.values()].some(({ requested, done }) => requested > done)) this.#clock.trust()
@@ -131,10 +140,10 @@ export class Retention {
     if (fault === undefined) await table.advance(state, now)
     const advanced = await rows.find(state.name)
     if (advanced === undefined) return false
+    await table.record(advanced, now)
     const hasMore = fault === undefined && (await table.remove(advanced, signal))
     if (state.fault !== fault) await rows.setFault(table.term, table.table, fault)
     await table.finish({ ...advanced, fault })
-    table.record()
     return hasMore
   }
 
@@ -158,15 +167,15 @@ export class Retention {
   }
 
   /** Takes over which tables there are. */
-  #follow(term: KeeperTerm): void {
+  async #follow(term: KeeperTerm): Promise<void> {
     const { rows, audit, metrics, views } = this.#options
     const onRemoved = (table: string, count: number): void =>
       metrics?.counter('gatehouse_retention_rows_total', { table })(count)
     for (const [name, running] of this.#running)
       if (!this.#tables.has(name)) {
-        running.record(true)
         this.#running.delete(name)
         this.#failing.delete(name)
+        await running.recordAll()
       }
     for (const [name, table] of this.#tables) {
       const running = this.#running.get(name)

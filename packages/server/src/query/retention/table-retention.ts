@@ -26,6 +26,13 @@ const AUDIT_MS = 3_600_000
 /** How long a round that was asked for waits for transactions that may not know of its horizon. */
 const SETTLE_MS = 30_000
 
+/** Deleted rows that the audit log does not have yet. */
+interface Unrecorded {
+  readonly rows: number
+  readonly oldest: bigint | undefined
+  readonly cut: bigint | undefined
+}
+
 export class TableRetention {
   readonly #env: TableRetentionEnv
   readonly term: KeeperTerm
@@ -38,7 +45,10 @@ export class TableRetention {
   /** Transactions that may not know of a horizon. */
   #waiting: { readonly horizon: bigint; readonly writers: ReadonlySet<string> } | undefined
   #round: { readonly number: number; readonly since: number; removed: number } | undefined
-  #removed: { readonly since: number; readonly oldest: bigint | undefined; rows: number; cut: bigint } | undefined
+  /** In this turn. */
+  #removed = 0
+  /** As the database has it. */
+  #unrecorded: Unrecorded = { rows: 0, oldest: undefined, cut: undefined }
   /** By how many seconds the oldest row is older than it should be. */
   behind = 0
 
@@ -77,8 +87,10 @@ export class TableRetention {
 
   async #moveCut(): Promise<void> {
     const { rows, views } = this.#env
-    const { settling: settled, horizon } = (await rows.find(this.table.name)) ?? {}
-    if (settled === undefined) this.#settled = horizon
+    const { settling: settled, horizon, cut: former } = (await rows.find(this.table.name)) ?? {}
+    // A hold, or another definition, may have come in between: then it is not settled.
+    if (settled === undefined && horizon !== undefined && former !== undefined && former >= horizon)
+      this.#settled = horizon
     if (settled === undefined || !(await this.#knowAll(settled))) return
     const found = await views(this.table)
     for (const view of found.bucketed) if (!(await view.hasReadPast(settled))) return
@@ -109,7 +121,25 @@ export class TableRetention {
     // Once it is released, rows may be there again.
     if (state.isHeld) this.#hasRows = true
     if (cut === undefined || state.isHeld || !this.#hasRows) return false
-    const end = performance.now() + TURN_MS
+    const { rows } = this.#env
+    const oldest = await rows.oldest(this.table)
+    this.#removed = 0
+    try {
+      return await this.#removeFor(TURN_MS, cut, signal)
+    } finally {
+      if (this.#removed > 0) await this.#addUnrecorded(this.#removed, oldest, cut)
+    }
+  }
+
+  async #addUnrecorded(removed: number, oldest: bigint | undefined, cut: bigint): Promise<void> {
+    const before = this.#unrecorded
+    this.#unrecorded = { rows: before.rows + removed, oldest: before.oldest ?? oldest, cut }
+    await this.#env.rows.addUnrecorded(this.term, this.table, removed, oldest)
+  }
+
+  /** Whether there is more. */
+  async #removeFor(milliseconds: number, cut: bigint, signal: AbortSignal): Promise<boolean> {
+    const end = performance.now() + milliseconds
     while (performance.now() < end) {
       if (signal.aborted) return false
       if (!(await this.#step(cut))) {
@@ -123,7 +153,6 @@ export class TableRetention {
   /** Whether there may be more rows. */
   async #step(cut: bigint): Promise<boolean> {
     const { rows, onRemoved } = this.#env
-    this.#removed ??= { since: performance.now(), oldest: await rows.oldest(this.table), rows: 0, cut }
     const limit = this.#limit
     const began = performance.now()
     let blocked = 0
@@ -133,8 +162,7 @@ export class TableRetention {
     const removed = await rows.removeOldest(this.term, this.table, { cut, limit, onBlocked })
     const took = performance.now() - began
     if (removed > 0) {
-      this.#removed.rows += removed
-      this.#removed.cut = cut
+      this.#removed += removed
       if (this.#round !== undefined) this.#round.removed += removed
       onRemoved(this.table.name, removed)
     }
@@ -152,28 +180,38 @@ export class TableRetention {
     const round = this.#round
     if (round === undefined) return
     const isOver = state.isHeld || state.fault !== undefined || performance.now() - round.since > SETTLE_MS
-    if (!isOver && (this.#hasRows || state.settling !== undefined)) return
+    const isSettled = state.settling === undefined && state.horizon === this.#settled
+    if (!isOver && (this.#hasRows || !isSettled)) return
     await this.#env.rows.finish(this.term, this.table, round.number, round.removed)
     this.#round = undefined
   }
 
-  /** One entry an hour, and one at the end of a term. */
-  record(isEnd = false): void {
-    const removed = this.#removed
-    if (removed === undefined || (!isEnd && performance.now() - removed.since < AUDIT_MS)) return
-    this.#removed = undefined
-    if (removed.rows === 0) return
+  /** One entry an hour. A keeper that was killed leaves the rest of it to the next one. */
+  async record(
+    { unrecorded, unrecordedSince: since = 0, unrecordedOldest, cut }: RetentionState,
+    now: bigint,
+  ): Promise<void> {
+    this.#unrecorded = { rows: unrecorded, oldest: unrecordedOldest, cut }
+    if (Number(now / 1000n) - since >= AUDIT_MS) await this.recordAll()
+  }
+
+  /** The table has no retention any more, or is gone. */
+  async recordAll(): Promise<void> {
+    const { rows, oldest, cut } = this.#unrecorded
+    if (rows === 0) return
     const { name } = this.table
+    this.#unrecorded = { rows: 0, oldest: undefined, cut: undefined }
     this.#env.audit.record({
       event: 'retention.cut',
       target: name,
       details: {
         table: name,
-        rows: removed.rows,
-        cut: toText(removed.cut),
-        ...(removed.oldest !== undefined && { oldest: toText(removed.oldest) }),
+        rows,
+        ...(cut !== undefined && { cut: toText(cut) }),
+        ...(oldest !== undefined && { oldest: toText(oldest) }),
       },
     })
+    await this.#env.rows.clearUnrecorded(this.term, this.table)
   }
 }
 
