@@ -12,6 +12,7 @@ const FILES = [
   'parse-frame.ts',
   'parse-write.ts',
   'parse-define.ts',
+  'parse-kept-view.ts',
   'parse-columns.ts',
   'token-stream.ts',
   'lexer.ts',

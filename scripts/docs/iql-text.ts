@@ -126,7 +126,7 @@ The limits of a statement count the query of each view as often as the view is u
 \`Platform/Admin\`; \`cataloguetables\` shows their texts.
 
 **Materialized views.** \`CREATE MATERIALIZED VIEW\` stores the rows of a query with \`GROUP BY\` or \`LATEST ON\`, and brings them up to date after
-each commit, on the embedded engine: see [materialized views](views.md).
+each commit: see [materialized views](views.md).
 
 **Definitions.** \`DESCRIBE trades\`, or \`SHOW COLUMNS FROM trades\`, lists the columns of a table: type, whether NULL is allowed, key, default
 and the CHECK constraints that each column is part of. \`SHOW TABLES\` lists the tables that you may read, and what each demands of the

@@ -68,7 +68,7 @@ export const BARE_CALLS: ReadonlyMap<string, string> = new Map([
 /** Words of the grammar that can also be names. */
 const OTHER_KEYWORDS =
   `acr add age alter analyze any asc at both btree character check collate column columns comment concurrently conflict constraint create current data date delete desc describe do double drop
-escape explain extract fetch filter first following for hold if index insert interval json key last latest leading live localtimestamp materialized next no nothing
+escape explain extract fetch filter first following for hold if index insert interval json key last latest leading live localtimestamp materialized next nothing
 nulls off only over partition position precision preceding primary qualify range read refresh rename replace require retention row rows scope show some substring table tables time
 timestamp timestamptz to trailing trim unbounded unique update uuid varying view window within without write zone`.split(
     /\s+/,
