@@ -80,6 +80,7 @@ const LONG = [
   'feeds/nats-latency',
   'identity/hash-queue',
   'identity/timing',
+  'licences/partition',
   'mail/links',
   'mail/nodes',
   'mail/other-servers',

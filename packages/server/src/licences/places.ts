@@ -37,6 +37,8 @@ export interface PlaceRequest {
   /** The client through which it is used. */
   readonly client: string
   readonly way: Way
+  /** The process that holds it; undefined where another program does, alone. */
+  readonly node?: string
 }
 
 /** How a product is used, as the audit log has it. `handler`: through another program, which says so. */
@@ -86,10 +88,15 @@ export function openPlaces(env: PlacesEnv) {
       throw outcome
     },
 
-    /** Without effect if it is not held. */
-    async leave(facts: SubjectFacts, product: string, place: string): Promise<void> {
-      await inPlaces(facts, product, place, async ({ own, end, now }) => {
-        if (own !== undefined) await end(own, now, 'stopped')
+    /** Without effect if it is not held, or if other processes hold it too. */
+    async leave(facts: SubjectFacts, product: string, place: string, node?: string): Promise<void> {
+      await inPlaces(facts, product, place, async ({ own, end, now, places: inside }) => {
+        if (own === undefined) return
+        const others = node === undefined ? [] : splitNodes(own).filter((each) => each !== node)
+        // Displaced, or of a process that was taken for dead.
+        if (node !== undefined && !splitNodes(own).includes(node)) return
+        if (others.length === 0) await end(own, now, 'stopped')
+        else await inside.put({ ...own, nodes: others.join(' ') })
       })
     },
 
@@ -97,6 +104,9 @@ export function openPlaces(env: PlacesEnv) {
     async renew(sessions: readonly string[], seconds: number) {
       return createPlaces(database.db).renew(sessions, clock() + seconds * 1_000)
     },
+
+    /** Resolves if the database answers. */
+    check: (): Promise<void> => createPlaces(database.db).check(),
 
     async close(): Promise<void> {
       unsubscribe()
@@ -106,7 +116,7 @@ export function openPlaces(env: PlacesEnv) {
   }
 
   async function check(): Promise<void> {
-    await endLapsed(env)
+    await endLapsed(env, clock())
     if (!mayHaveChanged) return
     mayHaveChanged = false
     await endChanged().catch((error: unknown) => {
@@ -129,7 +139,9 @@ export function openPlaces(env: PlacesEnv) {
         const access = standings.find(({ product }) => product.name === place.product)?.decision.access ?? 'none'
         if (isAtLeast(access, place.access)) continue
         await transact(database.db, async (tx) => {
-          if (await createPlaces(tx).remove(place)) await env.audit.append(tx, [closedEvent(place, clock(), 'changed')])
+          const now = clock()
+          if (await createPlaces(tx).remove(place))
+            await env.audit.append(tx, [closedEvent(place, now, 'changed')], now)
         })
       }
     }
@@ -143,7 +155,7 @@ export function openPlaces(env: PlacesEnv) {
     work: (change: PlaceChange) => Promise<T>,
   ): Promise<T> {
     const holder = holderName(facts)
-    const place = createHash('sha256').update(`${holder}\0${name}`).digest('hex').slice(0, 32)
+    const place = placeDigest(holder, name)
     return transact(database.db, async (tx) => {
       await lockPlaces(database.engine, tx, product, holder)
       const places = createPlaces(tx)
@@ -161,20 +173,21 @@ export function openPlaces(env: PlacesEnv) {
       const others = held.filter((each) => each !== own)
       const record = (event: AuditEvent) => void events.push(event)
       const result = await work({ ...{ places, holder, place, own, others, now, end, record }, firm: env.firm })
-      if (events.length > 0) await env.audit.append(tx, events)
+      if (events.length > 0) await env.audit.append(tx, events, now)
       return result
     })
   }
 }
 
 /** Ends those that were not renewed in time. */
-export function endLapsed({ database, audit, clock }: Pick<PlacesEnv, 'database' | 'audit' | 'clock'>): Promise<void> {
+export function endLapsed({ database, audit }: Pick<PlacesEnv, 'database' | 'audit'>, now: number): Promise<void> {
   return transact(database.db, async (tx) => {
-    const lapsed = await createPlaces(tx).removeLapsed(clock())
+    const lapsed = await createPlaces(tx).removeLapsed(now)
     if (lapsed.length > 0)
       await audit.append(
         tx,
         lapsed.map((place) => closedEvent(place, place.expires_at, 'idle')),
+        now,
       )
   })
 }
@@ -198,7 +211,7 @@ async function takeInside(
   standing: Standing | undefined,
   change: PlaceChange,
 ): Promise<TakenPlace | Refusal> {
-  const { facts, product, seconds, client, way } = request
+  const { facts, product, seconds, client, way, node } = request
   const { places, holder, place, own, now, end, record, firm } = change
   if (own?.displaced === 1) {
     await end(own, now, 'displaced')
@@ -215,13 +228,13 @@ async function takeInside(
   const { kind, until: entitledUntil = Infinity } = standing.decision
   const until = Math.min(now + seconds * 1_000, entitledUntil)
   if (own?.access === access) {
-    await places.put({ ...own, expires_at: until })
+    await places.put({ ...own, expires_at: until, nodes: joinNodes(own, node) })
     return { session: own.session, access, until, isNew: false }
   }
   if (own !== undefined) await end(own, now, 'changed')
   const session = `ls_${randomBytes(16).toString('base64url')}`
   const taken = { product: product.name, holder, place, session, access, displaced: 0 } as const
-  await places.put({ ...taken, taken_at: now, expires_at: until })
+  await places.put({ ...taken, taken_at: now, expires_at: until, nodes: node ?? '' })
   const [firmName] = listValues(facts.subject.attributes, firm)
   record({
     event: 'licence.opened',
@@ -252,6 +265,19 @@ async function chooseAccess(
   const text = `All places of ${name} are in use: ${simultaneous}`
   const headers = whenFull === 'displace' ? { headers: { 'retry-after': '1' } } : {}
   return new Refusal('Licence.Places', 403, text, { ...headers, members: { Products: [name], Limit: simultaneous } })
+}
+
+/** By which the audit log tells places of a holder apart. */
+export function placeDigest(holder: string, name: string): string {
+  return createHash('sha256').update(`${holder}\0${name}`).digest('hex').slice(0, 32)
+}
+
+function splitNodes({ nodes }: Pick<Place, 'nodes'>): string[] {
+  return nodes.split(' ').filter((node) => node !== '')
+}
+
+function joinNodes(place: Pick<Place, 'nodes'>, node: string | undefined): string {
+  return [...new Set([...splitNodes(place), ...(node === undefined ? [] : [node])])].join(' ')
 }
 
 function holderName({ subject: { kind, id } }: SubjectFacts): string {

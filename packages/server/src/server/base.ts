@@ -37,6 +37,8 @@ export interface Base {
   readonly issuer: string
   readonly logger: Logger
   readonly clock: Clock
+  /** In tests; otherwise the time of the database counts where nodes share it. */
+  readonly givenClock: Clock | undefined
   readonly worker: WorkerLink | undefined
   readonly brand: StartFiles['brand']
   readonly mailTemplates: StartFiles['mailTemplates']
@@ -97,6 +99,7 @@ export async function openBase(config: Config, port: number, options: BaseOption
     issuer,
     logger,
     clock,
+    givenClock: options.clock,
     worker,
     brand,
     declared,

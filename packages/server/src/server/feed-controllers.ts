@@ -192,6 +192,8 @@ function streamRefusal(error: unknown, feed: string): Refusal {
     case 'Licence.Places':
     case 'Licence.Displaced':
       return refuse('Authority', licenceContext(error))
+    case 'Licence.Unavailable':
+      return refuse('Fault')
     case 'feed.unknown':
       return refuse('Controller', feed)
     case 'feed.bad_topic':

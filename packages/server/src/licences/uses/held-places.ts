@@ -2,6 +2,7 @@
  * The places that subscriptions and reads of this node hold: one for each sign-in and product. The first use takes it, before its first
  * value; it is left with the last one. While it is held it is renewed.
  */
+import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Principal, Refusal } from 'gatehouse-protocol'
 import type { Product } from '../../store/licences/products.ts'
@@ -34,47 +35,84 @@ interface Holding {
   session: string | undefined
 }
 
-const SECONDS = 60
-const RENEW_EVERY_MS = 20_000
-/** How long one that displaces another waits for its end, and how often it looks. */
-const [DISPLACING_MS, DISPLACING_TRY_MS] = [5_000, 100]
-const DISPLACED_EVERY_MS = 500
+/** How long places are held without renewal, how often they are renewed, and how long one that displaces another waits for its end. */
+const TIMES = {
+  one: { seconds: 60, renewMs: 20_000, displacingMs: 5_000 },
+  // When a node is lost, others wait for its places; it ends what it has before they have them.
+  several: { seconds: 20, renewMs: 4_000, displacingMs: 22_000 },
+} as const
+/** A node that could not renew its places for this long may not use them. */
+const LOST_AFTER_MS = 15_000
+const DISPLACING_TRY_MS = 100
+const CHECK_EVERY_MS = 500
 
 export interface HeldPlacesEnv {
   readonly places: UsedPlaces
+  /** Whether several nodes share the database. */
+  readonly isShared: boolean
   readonly onError: (error: unknown) => void
   /** Another place waits for the end of this one, or somebody has ended it: what this user or client has is to be decided anew. */
   readonly onLost: (facts: SubjectFacts) => void
+  /** `isAvailable` has changed. */
+  readonly onAvailability: () => void
 }
 
 export type HeldPlaces = ReturnType<typeof openHeldPlaces>
 
-export function openHeldPlaces({ places, onError, onLost }: HeldPlacesEnv) {
+export function openHeldPlaces({ places, isShared, onError, onLost, onAvailability }: HeldPlacesEnv) {
+  const { seconds, renewMs, displacingMs } = isShared ? TIMES.several : TIMES.one
+  /** Of this process. */
+  const node = randomBytes(6).toString('hex')
   const held = new Map<string, Holding>()
   let renewing: Promise<void> | undefined
+  let askedAt = performance.now()
+  /** When the last renewal began that succeeded. */
   let renewedAt = performance.now()
+  let isAvailable = true
   const timer = setInterval(() => {
-    const isDue = performance.now() - renewedAt >= RENEW_EVERY_MS
+    const now = performance.now()
+    const hasAny = [...held.values()].some(({ session }) => session !== undefined)
+    if (!hasAny && isAvailable) renewedAt = now
+    if (isShared && isAvailable && now - renewedAt > LOST_AFTER_MS) setAvailable(false)
+    if (renewing !== undefined) return
+    const isDue = now - askedAt >= renewMs
     const some = [...held.values()].filter(
       ({ session, request }) => session !== undefined && (isDue || request.product.whenFull === 'displace'),
     )
-    if (isDue) renewedAt = performance.now()
-    if (some.length > 0)
-      renewing ??= renew(some)
-        .catch(onError)
-        .finally(() => {
-          renewing = undefined
-        })
-  }, DISPLACED_EVERY_MS).unref()
+    if (isDue) askedAt = now
+    if (some.length === 0 && isAvailable) return
+    renewing = (isAvailable ? renew(some) : places.check())
+      .then(() => {
+        if (isDue || !isAvailable) renewedAt = now
+        setAvailable(true)
+      })
+      .catch(onError)
+      .finally(() => {
+        renewing = undefined
+      })
+  }, CHECK_EVERY_MS).unref()
+
+  /** What was taken may be another's afterwards: it is taken anew. */
+  function setAvailable(to: boolean): void {
+    if (isAvailable === to) return
+    isAvailable = to
+    for (const holding of held.values()) holding.decision = undefined
+    onAvailability()
+  }
 
   /** One that was ended, or that another displaces, is asked for again: the answer says what follows. */
   async function renew(some: readonly Holding[]): Promise<void> {
     const sessions = some.flatMap(({ session }) => session ?? [])
-    const renewed = new Map((await places.renew(sessions, SECONDS)).map((place) => [place.session, place]))
+    const renewed = new Map((await places.renew(sessions, seconds)).map((place) => [place.session, place]))
     for (const { session = '', request } of some) if (renewed.get(session)?.displaced !== 0) onLost(request.facts)
   }
 
   return {
+    /** False while the database cannot be reached: then places may be taken by others. */
+    get isAvailable(): boolean {
+      return isAvailable
+    },
+
     /** Throws if there is no access, or no place is left. With another decision, a place that is held is asked for again. */
     async hold(request: HoldRequest, decision: object): Promise<HeldPlace> {
       const { facts, product, lingerMs } = request
@@ -107,7 +145,7 @@ export function openHeldPlaces({ places, onError, onLost }: HeldPlacesEnv) {
         own.uses--
         if (own.uses > 0 || held.get(key) !== own) return
         held.delete(key)
-        if (own.session !== undefined) places.leave(facts, product.name, place).catch(onError)
+        if (own.session !== undefined) places.leave(facts, product.name, place, node).catch(onError)
       }
       try {
         const taken = await own.taking
@@ -124,7 +162,9 @@ export function openHeldPlaces({ places, onError, onLost }: HeldPlacesEnv) {
       await Promise.all(
         [...held.values()]
           .filter(({ session }) => session !== undefined)
-          .map(({ request: { facts, product }, place }) => places.leave(facts, product.name, place).catch(onError)),
+          .map(({ request: { facts, product }, place }) =>
+            places.leave(facts, product.name, place, node).catch(onError),
+          ),
       )
       held.clear()
     },
@@ -132,8 +172,8 @@ export function openHeldPlaces({ places, onError, onLost }: HeldPlacesEnv) {
 
   /** One that displaces another has its place when the other has ended. */
   async function take({ facts, product, principal, way }: HoldRequest, place: string): Promise<TakenPlace> {
-    const request = { facts, product, place, seconds: SECONDS, client: principal.clientId, way }
-    for (const deadline = performance.now() + DISPLACING_MS; ; await sleep(DISPLACING_TRY_MS)) {
+    const request = { facts, product, place, seconds, client: principal.clientId, way, node }
+    for (const deadline = performance.now() + displacingMs; ; await sleep(DISPLACING_TRY_MS)) {
       try {
         return await places.take(request)
       } catch (error) {

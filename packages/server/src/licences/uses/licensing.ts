@@ -13,6 +13,8 @@ import { createUses, type Use, type Uses } from './uses.ts'
 export interface LicensingEnv extends Omit<StandingsEnv, 'onChanged'> {
   readonly licences: Licences
   readonly places: UsedPlaces
+  /** Whether several nodes share the database. */
+  readonly isShared: boolean
   readonly metrics: Metrics
   readonly onError: (error: unknown) => void
 }
@@ -43,7 +45,9 @@ export function openLicensing(env: LicensingEnv) {
   const standings = openStandings({ ...env, onChanged: (keys) => uses.recheck(keys) })
   const held = openHeldPlaces({
     places,
+    isShared: env.isShared,
     onError,
+    onAvailability: () => uses.availabilityChanged(),
     onLost: ({ subject: { kind, id } }) => standings.forget(new Set([kind === 'user' ? `user:${id}` : `client:${id}`])),
   })
   const uses: Uses = createUses({ standings, held, metrics, onError })

@@ -4,7 +4,7 @@ import { type Principal, Refusal } from 'gatehouse-protocol'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { isAtLeast } from '../decide.ts'
 import type { Way } from '../places.ts'
-import { licenceNeeded, type NeededReason } from '../refusals.ts'
+import { licenceNeeded, licenceUnavailable, type NeededReason } from '../refusals.ts'
 import type { HeldPlace, HeldPlaces } from './held-places.ts'
 import { type Standings, type SubjectStandings, subjectKey } from './standings.ts'
 
@@ -68,6 +68,11 @@ export function createUses(env: UsesEnv) {
       const concerned = keys === undefined ? [...open.values()] : [...keys].flatMap((key) => open.get(key) ?? [])
       for (const uses of concerned) for (const use of [...uses]) use.recheck()
     },
+
+    /** Whether places can be held has changed: where they cannot, all ends at once. */
+    availabilityChanged(): void {
+      for (const uses of [...open.values()]) for (const use of [...uses]) use.availabilityChanged()
+    },
   }
 }
 
@@ -129,6 +134,16 @@ class OpenUse implements Use {
     })
   }
 
+  availabilityChanged(): void {
+    if (this.#env.held.isAvailable) this.recheck()
+    else this.#tell(this.#unavailable())
+  }
+
+  #unavailable(): readonly PartAccess[] {
+    const refusal = licenceUnavailable()
+    return this.#request.parts.map(() => ({ access: 'none', refusal }))
+  }
+
   async #decideUntilDone(): Promise<void> {
     while (this.#mustDecideAgain && !this.#isClosed) {
       this.#mustDecideAgain = false
@@ -151,17 +166,20 @@ class OpenUse implements Use {
   }
 
   async #decide(isFirst: boolean): Promise<void> {
-    const { standings } = this.#env
+    const { standings, held } = this.#env
     const { needsRealtime = false } = this.#request
+    if (isFirst && !held.isAvailable) throw licenceUnavailable()
     for (;;) {
       const principal = this.#principal
       const reading = standings.read(principal)
       const known = await reading
       const decided = this.#request.parts.map((products) => chooseAccess(products, known, needsRealtime))
       // What is taken away ends before anything else is waited for.
-      if (!isFirst) this.#tell(lower(this.parts, decided))
+      if (!isFirst && held.isAvailable) this.#tell(lower(this.parts, decided))
       const parts = await this.#holdPlaces(decided, known, principal)
       if (this.#isClosed) return
+      // It is decided anew when they can be held again.
+      if (!held.isAvailable) return this.#tell(this.#unavailable())
       if (principal !== this.#principal || !standings.isCurrent(principal, reading)) continue
       if (isFirst) this.parts = parts
       else this.#tell(parts)

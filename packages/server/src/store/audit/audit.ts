@@ -37,9 +37,8 @@ export function openAuditLog(database: Pick<Database, 'db' | 'engine'>, { clock,
     record(event: AuditEvent): void {
       enqueue(repeats.take(event, toRow(event, clock(), node)))
     },
-    /** Records events in a transaction, as its last step: until it ends, other writers of the log wait. */
-    append(tx: Transaction<Schema>, events: readonly AuditEvent[]): Promise<void> {
-      const at = clock()
+    /** Records events in a transaction, as its last step: until it ends, other writers of the log wait. `at` is when they happened. */
+    append(tx: Transaction<Schema>, events: readonly AuditEvent[], at = clock()): Promise<void> {
       return extendChain({ db: tx, engine: database.engine }, async () => events.map((event) => toRow(event, at, node)))
     },
     /** Resolves when everything recorded so far is durable; counts are when their interval is over. */

@@ -1,10 +1,10 @@
 /** Places: the sign-ins and programs that use a product now. Their number is bounded for each user or client and product. */
 import { createHash } from 'node:crypto'
-import { type Kysely, sql, type Transaction } from 'kysely'
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { Engine } from '../database/database.ts'
 import type { Schema } from '../database/schema.ts'
 
-export type Place = Schema['licence_places']
+export type Place = Selectable<Schema['licence_places']>
 
 const MOST_AT_ONCE = 500
 
@@ -23,17 +23,26 @@ export function createPlaces(db: Kysely<Schema>) {
         .orderBy('place')
         .execute(),
 
+    /** Of all products, the oldest first. */
+    heldBy: (holder: string, now: number): Promise<Place[]> =>
+      places()
+        .where('holder', '=', holder)
+        .where('expires_at', '>', now)
+        .orderBy('taken_at')
+        .orderBy('product')
+        .execute(),
+
     all: (most: number): Promise<Place[]> => places().orderBy('product').orderBy('holder').limit(most).execute(),
 
     async put(place: Place): Promise<void> {
-      const { access, session, displaced, taken_at, expires_at } = place
+      const { access, session, displaced, taken_at, expires_at, nodes } = place
       await db
         .insertInto('licence_places')
         .values(place)
         .onConflict((conflict) =>
           conflict
             .columns(['product', 'holder', 'place'])
-            .doUpdateSet({ access, session, displaced, taken_at, expires_at }),
+            .doUpdateSet({ access, session, displaced, taken_at, expires_at, nodes }),
         )
         .execute()
     },
@@ -51,6 +60,11 @@ export function createPlaces(db: Kysely<Schema>) {
             .execute()),
         )
       return renewed
+    },
+
+    /** Resolves if the database answers. */
+    async check(): Promise<void> {
+      await db.selectFrom('licence_places').select('session').limit(1).execute()
     },
 
     /** False if another has removed it. */
