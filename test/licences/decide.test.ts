@@ -11,6 +11,7 @@ const PRODUCT: Product = {
   byDefault: 'none',
   agreement: undefined,
   trial: undefined,
+  warn: undefined,
   enabled: true,
   simultaneous: undefined,
   whenFull: 'refuse',

@@ -54,10 +54,17 @@ export const licenceRoutes: readonly AdminRoute[] = [
   },
 ]
 
+type LicenceEnv = Pick<AdminEnv, 'stores' | 'clock' | 'licenceClock'>
+
+async function readLicences({ stores, clock, licenceClock }: LicenceEnv) {
+  const { licencesNow } = await import('../licences/licences.ts')
+  return licencesNow({ stores, clock: (await licenceClock?.()) ?? clock })
+}
+
 /** What a user has of each product. */
-export async function showLicences(user: User, env: Pick<AdminEnv, 'stores' | 'clock'>): Promise<JsonObject[]> {
-  const { licencesNow, toSubject } = await import('../licences/licences.ts')
-  const licences = licencesNow(env)
+export async function showLicences(user: User, env: LicenceEnv): Promise<JsonObject[]> {
+  const { toSubject } = await import('../licences/licences.ts')
+  const licences = await readLicences(env)
   const { products } = await licences.definitions()
   if (products.size === 0) return []
   const standings = await licences.standings(await licences.facts(toSubject(user)), [...products.values()])
@@ -65,8 +72,8 @@ export async function showLicences(user: User, env: Pick<AdminEnv, 'stores' | 'c
 }
 
 async function listSubjects(call: AdminCall, env: AdminEnv) {
-  const { licencesNow, statusName, toSubject } = await import('../licences/licences.ts')
-  const licences = licencesNow(env)
+  const { statusName, toSubject } = await import('../licences/licences.ts')
+  const licences = await readLicences(env)
   const name = part(call, 'product')
   const product = (await licences.definitions()).products.get(name)
   if (product === undefined) throw notFound('product', name)

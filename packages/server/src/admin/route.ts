@@ -70,6 +70,8 @@ export interface AdminEnv {
   readonly stores: Stores
   readonly builtInClients: BuiltInClients
   readonly clock: Clock
+  /** The time by which entitlements and places begin and end, where a server runs. */
+  readonly licenceClock?: () => Promise<Clock>
   /** The address of the pages, for links. */
   readonly issuer: string
   readonly audit: Audit & Pick<AuditLog, 'append' | 'flush'>

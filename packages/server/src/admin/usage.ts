@@ -77,7 +77,8 @@ interface Usage {
 async function readUsage(month: Month, { query }: AdminCall, env: AdminEnv): Promise<Usage> {
   const { UsageReport, USAGE_EVENTS } = await import('../licences/usage/report.ts')
   const { endLapsed } = await import('../licences/licences.ts')
-  await endLapsed(env)
+  const clock = (await env.licenceClock?.()) ?? env.clock
+  await endLapsed(env, clock())
   await env.audit.flush()
   const log = () => env.database.db.selectFrom('audit_log')
   const newest = await log().select('seq').orderBy('seq', 'desc').limit(1).executeTakeFirst()

@@ -35,6 +35,7 @@ import { createUserDirectory } from './user-directory.ts'
 
 export { watchSessions } from './browser/sign-out/session-watch.ts'
 export type { UsedProofs } from './dpop/dpop.ts'
+export type { OwnLicences, OwnProduct, Person } from './own-licences.ts'
 export type { LocalSignIn } from './provider-directory.ts'
 
 export interface IdentityOptions {

@@ -16,6 +16,7 @@ import type { PageSettings } from './browser/page-reply.ts'
 import { type DiscoveryOptions, discoveryRoutes } from './endpoints/discovery.ts'
 import { endpointGroups } from './endpoints/routes.ts'
 import type { Identity } from './identity.ts'
+import type { OwnLicences } from './own-licences.ts'
 
 export interface IdentityRoutesOptions {
   readonly identity: Identity
@@ -39,6 +40,8 @@ export interface IdentityRoutesOptions {
   readonly loadAccounts: () => Promise<Accounts>
   /** The tables of a user, from any node that runs the query service. */
   readonly listTables: ListTables
+  /** What people have of products. */
+  readonly licences: OwnLicences
 }
 
 export function identityGroups(
@@ -174,6 +177,7 @@ async function browserEnv(options: IdentityRoutesOptions): Promise<Omit<BrowserE
     rateLimits,
     mail,
     listTables: options.listTables,
+    licences: options.licences,
     sealingKey: factorKey,
     pages: { ...(await options.loadPages()), scopes: identity.apis },
     async signOutThere(context, session, request) {

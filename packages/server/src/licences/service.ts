@@ -69,7 +69,11 @@ export function openLicences({ stores: { licences, users, clients }, bus, clock 
     definitions: read,
 
     /** The user of a token, else its client. */
-    subjectOf({ kind, subject, clientId }: Principal): Promise<Subject | undefined> {
+    subjectOf({
+      kind,
+      subject,
+      clientId,
+    }: Pick<Principal, 'kind' | 'subject' | 'clientId'>): Promise<Subject | undefined> {
       return kind === 'user' ? findUser(subject) : findClient(clientId)
     },
 

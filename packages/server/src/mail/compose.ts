@@ -51,7 +51,7 @@ export function compose(mail: QueuedMail, { to, user, payload, link }: Ready, en
     username: user.username,
     name: env.chooseName(user),
     link: link ?? '',
-    expires: timeText(payload.linkExpiresAt ?? mail.expiresAt, language, user),
+    expires: timeText(payload.linkExpiresAt ?? payload.endsAt ?? mail.expiresAt, language, user),
     time: timeText(mail.createdAt, language, user),
     origin: originText(payload, words, env),
     subject: payload.subject ?? '',

@@ -8,6 +8,8 @@ export interface Payload {
   readonly token?: string | undefined
   /** When the link expires, if that is not when delivery is given up. */
   readonly linkExpiresAt?: number | undefined
+  /** When what the mail is about ends. */
+  readonly endsAt?: number | undefined
   readonly subject?: string | undefined
   readonly address?: string | undefined
   readonly userAgent?: string | undefined

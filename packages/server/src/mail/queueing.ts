@@ -45,10 +45,16 @@ export function createMailPort({ sealingKey, clock, rate }: QueueingOptions): Ma
 
   return {
     async notify(stores, notice) {
-      const { kind, subject, address, userAgent } = notice
+      const { kind, subject, address, userAgent, endsAt } = notice
       const expiresAt = clock() + NOTICE_MS
       for (const { userId, to } of await findRecipients(stores, notice))
-        await add(stores, { kind, userId, recipient: to, language: '', expiresAt }, { subject, address, userAgent })
+        await add(
+          stores,
+          { kind, userId, recipient: to, language: '', expiresAt },
+          {
+            ...{ subject, address, userAgent, endsAt },
+          },
+        )
     },
 
     async sendLink(stores, { kind, userId, to, token, expiresAt }) {

@@ -38,6 +38,8 @@ export function allowedPlaceholders(kind: MailKind): readonly Placeholder[] {
     case 'identity-unlinked':
     case 'break-glass':
       return [...NOTICE, 'subject']
+    case 'licence-ending':
+      return [...COMMON, 'name', 'subject', 'expires']
     case 'new-browser':
     case 'password-changed':
     case 'address-changed':

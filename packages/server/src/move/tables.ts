@@ -63,6 +63,7 @@ const IDENTITY: Readonly<Record<keyof Schema, 'moved' | 'left out'>> = {
   licence_statuses: 'moved',
   trials: 'moved',
   licence_places: 'moved',
+  licence_warnings: 'moved',
   channels: 'moved',
   alerts: 'moved',
 }

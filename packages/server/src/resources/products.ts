@@ -46,6 +46,12 @@ const PRODUCT = closed(['name'], {
     examples: ['30 days'],
     description: 'How long the trial is that each user can begin once, up to 366 days. Default: no trial.',
   }),
+  warn: text({
+    pattern: DURATION.source,
+    examples: ['14 days'],
+    description:
+      'How long before the end of an entitlement by name, or of a trial, its user is told by mail, up to 366 days. Default: not at all.',
+  }),
   simultaneous: number('integer', {
     minimum: 1,
     maximum: 10_000,
@@ -113,6 +119,7 @@ export const PRODUCTS = {
       },
       '--agreement': { value: 'ID', help: 'the agreement that must be accepted' },
       '--trial': { value: 'TIME', help: 'how long a trial is, such as "30 days"' },
+      '--warn': { value: 'TIME', help: 'how long before the end of their access users are told by mail' },
       '--simultaneous': { value: 'COUNT', help: 'places of one user or client at once (default: any number)' },
       '--when-full': { value: 'refuse|displace|delay', help: 'what happens to one place more (default refuse)' },
       '--count': { value: 'user|place', help: 'what the usage report counts (default user)' },
@@ -148,6 +155,7 @@ function productFaults(product: DeclaredProduct, { agreements, feeds }: Pick<Kno
   const fault = (path: string, text: string | undefined) => text !== undefined && faults.push({ path, text })
   fault('delay', timeFault(delay, DAY))
   fault('trial', timeFault(trial, LONGEST_TRIAL))
+  fault('warn', timeFault(product.warn, LONGEST_TRIAL))
   if (byDefault === 'delayed' && delay === undefined) fault('default', 'delayed needs a delay')
   if (product.when_full === 'delay' && delay === undefined) fault('when_full', 'delay needs a delay')
   if (product.when_full !== undefined && product.simultaneous === undefined) fault('when_full', 'needs simultaneous')
@@ -171,6 +179,7 @@ function toProduct(product: DeclaredProduct): Product {
     ...{ name, byDefault, agreement, enabled, simultaneous, whenFull, count },
     delay: readDuration(delay ?? ''),
     trial: readDuration(trial ?? ''),
+    warn: readDuration(product.warn ?? ''),
     covers: covers.map(toCoverage),
   }
 }
@@ -180,13 +189,14 @@ function presentProduct(product: Product): JsonObject {
 }
 
 function declareProduct(product: Product): JsonObject {
-  const { name, delay, byDefault, agreement, trial, enabled, covers, simultaneous, whenFull, count } = product
+  const { name, delay, byDefault, agreement, trial, warn, enabled, covers, simultaneous, whenFull, count } = product
   return {
     name,
     ...(delay !== undefined && { delay: writeDuration(delay) }),
     ...(byDefault !== 'none' && { default: byDefault }),
     ...(agreement !== undefined && { agreement }),
     ...(trial !== undefined && { trial: writeDuration(trial) }),
+    ...(warn !== undefined && { warn: writeDuration(warn) }),
     ...(simultaneous !== undefined && { simultaneous }),
     ...(whenFull !== 'refuse' && { when_full: whenFull }),
     ...(count !== 'user' && { count }),

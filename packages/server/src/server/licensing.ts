@@ -2,9 +2,12 @@
 import type { Clock } from 'gatehouse-protocol'
 import type { Bus } from '../events/bus.ts'
 import type { FeedLicences } from '../feeds/feeds.ts'
+import { lazily } from '../lib/once.ts'
 import { retryUntilDone } from '../lib/retry.ts'
 import type { Licensing } from '../licences/licences.ts'
 import type { TableLicences } from '../query/index.ts'
+import { type DatabaseClock, openDatabaseClock } from '../store/database/database-clock.ts'
+import type { MailPort } from '../store/mail/notify.ts'
 import type { StreamLicences } from '../streaming/streaming.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Resources } from './resources.ts'
@@ -12,10 +15,13 @@ import type { Resources } from './resources.ts'
 export interface CoverageEnv {
   readonly resources: Pick<Resources, 'database' | 'stores' | 'audit'>
   readonly bus: Bus
-  readonly clock: Clock
+  /** In tests. */
+  readonly givenClock: Clock | undefined
   readonly metrics: Metrics
   /** The attribute with the firm, for the usage report; empty: none. */
   readonly firm: string
+  /** Undefined where no mail is set up. */
+  readonly mail: MailPort | undefined
   readonly onError: (error: unknown) => void
 }
 
@@ -23,6 +29,10 @@ export interface Coverage {
   readonly feeds: FeedLicences
   readonly controllers: StreamLicences
   readonly tables: TableLicences
+  /** Whether there are any products. */
+  readonly hasProducts: boolean
+  /** The time by which entitlements and places begin and end: that of the database. */
+  clock(): Promise<Clock>
   /** Takes over the products of the database; changes are taken over by themselves. */
   reload(): Promise<void>
   /** Called when products may cover other feeds or controllers. */
@@ -39,14 +49,23 @@ export function openCoverage(env: CoverageEnv): Coverage {
   const tableListeners: ((tables: ReadonlySet<string>) => void)[] = []
   let tablesVersion = 0
   const closing = new AbortController()
+  let databaseClock: DatabaseClock | undefined
+  const clock = lazily(async () => {
+    databaseClock = await openDatabaseClock(resources.database, env.givenClock, onError)
+    return databaseClock.now
+  })
+  let hasProducts = false
+  let jobs: { close(): Promise<void> } | undefined
   let licensing: { readonly opened: Licensing; close(): Promise<void> } | undefined
   let reloading: Promise<void> = Promise.resolve()
 
   async function reloadNow(): Promise<void> {
+    const declared = await products.list()
+    hasProducts = declared.length > 0
     if (licensing === undefined) {
-      const declared = await products.list()
+      if (hasProducts) jobs ??= await startJobs(env, await clock())
       if (!declared.some(({ covers }) => covers.some((each) => !('resource' in each)))) return
-      licensing = await loadLicensing(env)
+      licensing = await loadLicensing(env, await clock())
     }
     const tables = await licensing.opened.reload()
     if (tables.size > 0) tablesVersion++
@@ -88,6 +107,10 @@ export function openCoverage(env: CoverageEnv): Coverage {
       follow: (caller, onChange) => open().tables.follow(caller, onChange),
       onChanged: (listener) => void tableListeners.push(listener),
     },
+    get hasProducts() {
+      return hasProducts
+    },
+    clock,
     reload,
     onChanged: (listener) => void listeners.push(listener),
     async close() {
@@ -95,22 +118,39 @@ export function openCoverage(env: CoverageEnv): Coverage {
       unsubscribe()
       await reloading.catch(() => {})
       await licensing?.close()
+      await jobs?.close()
+      databaseClock?.close()
     },
   }
 }
 
-async function loadLicensing({ resources, bus, clock, metrics, firm, onError }: CoverageEnv) {
+async function loadLicensing({ resources, bus, metrics, firm, onError }: CoverageEnv, clock: Clock) {
   const { openLicences, openLicensing, openPlaces } = await import('../licences/licences.ts')
   const { database, stores, audit } = resources
   const licences = openLicences({ stores, bus, clock })
   const places = openPlaces({ licences, database, bus, audit, clock, metrics, firm, onError })
-  const opened = openLicensing({ licences, places, bus, clock, metrics, onError })
+  const isShared = database.engine === 'postgres'
+  const opened = openLicensing({ licences, places, isShared, bus, clock, metrics, onError })
   return {
     opened,
     async close() {
       await opened.close()
       await places.close()
       licences.close()
+    },
+  }
+}
+
+/** Begun with the first product. */
+async function startJobs({ resources, bus, metrics, mail, onError }: CoverageEnv, clock: Clock) {
+  const { startWarnings, watchPlaces } = await import('../licences/licences.ts')
+  const { database, stores } = resources
+  const counts = watchPlaces(stores, metrics, onError)
+  const warnings = startWarnings({ database, stores, clock, metrics, mail, bus, onError })
+  return {
+    async close() {
+      counts.close()
+      await warnings.close()
     },
   }
 }

@@ -14,53 +14,39 @@ import type {
 import type { LoadedConfig } from '../config/load.ts'
 import type { ConsoleOptions } from '../console/routes.ts'
 import type { TableChecks } from '../declarative/tables-port.ts'
-import type { Bus } from '../events/bus.ts'
 import type { Feeds } from '../feeds/feeds.ts'
 import type { CorsPolicy } from '../http/cors.ts'
 import { createReadiness, healthRoutes, type Readiness, type ReadinessCheck } from '../http/health.ts'
-import type { RateLimits } from '../http/limits/rate-limits.ts'
 import type { SlidingWindow } from '../http/limits/sliding-window.ts'
 import { metricsRoute } from '../http/metrics-endpoint.ts'
 import { requireScope } from '../http/request/authentication.ts'
 import type { LazyRouteGroups, Route, RouteGroup } from '../http/route.ts'
-import type { Identity } from '../identity/identity.ts'
 import { type IdentityRoutesOptions, identityGroups } from '../identity/routes.ts'
-import { lazily } from '../lib/once.ts'
 import { CONSOLE_FOLDER } from '../lib/program-files.ts'
-import { exceptOutages } from '../lib/unavailable.ts'
 import type { Mail } from '../mail/mail.ts'
 import type { StartParts } from '../site/start.ts'
 import { parseAttributeValues } from '../store/attributes/attribute-values.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
+import { type LicenceParts, type LicenceServices, licenceRoutes, licenceServices } from './licence-routes.ts'
 import type { Coverage } from './licensing.ts'
 import { agentActivity, type McpParts, mcpRoutes } from './mcp.ts'
+import { accountLicences } from './own-licences.ts'
 import type { LazyPages } from './pages.ts'
-import type { Resources } from './resources.ts'
 
-export interface RouteParts {
-  readonly resources: Resources
-  readonly bus: Bus
-  readonly identity: Identity
-  readonly rateLimits: RateLimits
+export interface RouteParts extends LicenceParts {
   /** What the rate limits count, over all nodes. */
   readonly window: SlidingWindow
-  readonly metrics: Metrics
   /** The metrics of all workers, if there are several. */
   readonly renderMetrics: () => string | Promise<string>
   readonly activity: ClusterActivity
   readonly tables: TableChecks | undefined
   /** Resolves when this node uses the attributes as they are declared now. */
   readonly attributesChanged: () => Promise<void>
-  /** Aborted when the server begins to stop. */
-  readonly stopping: AbortSignal
-  /** Logs what failed in the background. */
-  readonly onError: (error: unknown, text: string) => void
   /** The names of the streaming controllers that this node has loaded. */
   readonly loadedControllers: readonly string[]
   /** Undefined where streaming does not run here. */
   readonly feeds: Feeds | undefined
-  readonly coverage: Pick<Coverage, 'reload'>
+  readonly coverage: Pick<Coverage, 'reload' | 'clock' | 'hasProducts'>
   /** Undefined where no query service with column segments runs. */
   readonly columns: ColumnSegments | undefined
   /** Undefined where no query service runs. */
@@ -84,10 +70,6 @@ export interface RouteParts {
   readonly runsIdentity: boolean
   /** Whether SCIM is served. */
   readonly scim: boolean
-  /** Whether decisions are answered (AuthZEN). */
-  readonly authzen: boolean
-  /** The attribute with the firm, for the usage report; empty: none. */
-  readonly licenceFirm: string
   /** What the OpenID document says. */
   readonly discovery: IdentityRoutesOptions['discovery']
   /** Undefined where the console is switched off. */
@@ -105,6 +87,7 @@ export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRoute
   const readiness = createReadiness(parts.readiness)
   // Pages call from the origins that their applications are registered with.
   const cors = (origin: string) => identity.clients.isClientOrigin(origin)
+  const licences = licenceServices(parts)
   return [
     { at: ['/healthz', '/readyz'], isProbe: true, routes: healthRoutes(readiness) },
     {
@@ -112,9 +95,9 @@ export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRoute
       isProbe: true,
       routes: [metricsRoute(parts.renderMetrics, { access: requireScope('Platform/Admin') })],
     },
-    ...(parts.runsIdentity ? identityRoutes(parts, cors) : []),
+    ...(parts.runsIdentity ? identityRoutes(parts, licences, cors) : []),
     ...(parts.runsIdentity && parts.scim ? [scimRoutes(parts)] : []),
-    ...(parts.runsIdentity ? licenceRoutes(parts, cors) : []),
+    ...(parts.runsIdentity ? licenceRoutes(parts, licences, cors) : []),
     ...(query ?? []).map((group) => ({ ...group, cors })),
     ...(parts.alerts === undefined ? [] : [withCors(parts.alerts, cors)]),
     ...(streaming === undefined ? [] : [{ ...streaming, cors }]),
@@ -160,7 +143,11 @@ function signedInUser({ identity, resources, rateLimits }: RouteParts): NonNulla
   }
 }
 
-function identityRoutes(parts: RouteParts, cors: CorsPolicy): readonly (RouteGroup | LazyRouteGroups)[] {
+function identityRoutes(
+  parts: RouteParts,
+  { openOwn }: LicenceServices,
+  cors: CorsPolicy,
+): readonly (RouteGroup | LazyRouteGroups)[] {
   const { identity, resources, bus, metrics, rateLimits, discovery, mail, pages } = parts
   const { database, stores, audit, clock, masterKey } = resources
   const options: IdentityRoutesOptions = {
@@ -179,6 +166,7 @@ function identityRoutes(parts: RouteParts, cors: CorsPolicy): readonly (RouteGro
     mail: mail?.port,
     loadAccounts: () => loadAccounts(parts),
     listTables: parts.activity.listTables,
+    licences: accountLicences(() => parts.coverage.hasProducts, openOwn),
   }
   return identityGroups(options, cors)
 }
@@ -215,68 +203,6 @@ function scimRoutes(parts: RouteParts): LazyRouteGroups {
     },
   }
 }
-
-/** Loaded by the first request that asks about licences. */
-function licenceRoutes(parts: RouteParts, cors: CorsPolicy): readonly LazyRouteGroups[] {
-  const { resources, identity, bus, rateLimits } = parts
-  const { database, stores, audit, clock } = resources
-  const issuer = identity.issuer.name
-  const open = lazily(async () => {
-    const { openLicences } = await import('../licences/licences.ts')
-    return openLicences({ stores, bus, clock })
-  })
-  const openHandlerPlaces = lazily(async () => {
-    const { openPlaces } = await import('../licences/licences.ts')
-    const { metrics, licenceFirm: firm } = parts
-    const onError = exceptOutages((error) => parts.onError(error, 'the places of products could not be checked'))
-    const places = openPlaces({ licences: await open(), database, bus, audit, clock, metrics, firm, onError })
-    parts.stopping.addEventListener('abort', () => void places.close(), { once: true })
-    return places
-  })
-  return [
-    {
-      at: ['/licences'],
-      limit: 'pages',
-      async load() {
-        const { licenceGroup } = await import('../licences/licences.ts')
-        const { receive } = bus
-        return [{ ...licenceGroup({ licences: await open(), database, clock, audit, issuer, receive }), cors }]
-      },
-    },
-    {
-      at: ['/licences/places'],
-      limit: 'query',
-      async load() {
-        const { placesGroup } = await import('../licences/licences.ts')
-        const requireCaller = await loadCaller()
-        return [placesGroup({ licences: await open(), openPlaces: openHandlerPlaces, requireCaller })]
-      },
-    },
-    ...(parts.authzen ? [{ at: AUTHZEN_PATHS, limit: 'query', load: loadDecisions } as const] : []),
-  ]
-
-  async function loadCaller() {
-    const { clientCaller } = await import('../identity/clients/client-caller.ts')
-    const { authenticate, checkProof, clients, secretThrottle, assertionFault } = identity
-    return clientCaller({
-      authenticate,
-      checkProof,
-      clients,
-      secretThrottle,
-      assertionFault,
-      rateLimits,
-      audit,
-      clock,
-    })
-  }
-
-  async function loadDecisions(): Promise<readonly RouteGroup[]> {
-    const { authzenGroup } = await import('../licences/licences.ts')
-    return [authzenGroup({ licences: await open(), stores, issuer, requireCaller: await loadCaller() })]
-  }
-}
-
-const AUTHZEN_PATHS = ['/access/v1', '/.well-known/authzen-configuration']
 
 function consoleRoutes(
   { pages: { brand, base }, identity }: RouteParts,
@@ -339,6 +265,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     stores,
     audit,
     clock,
+    licenceClock: parts.coverage.clock,
     issuer: identity.issuer.name,
     publish,
     receive,

@@ -62,12 +62,15 @@ export async function openServices(
   const clockWatch = await watchClock(resources.database, base, cleanup)
   const identity = await openIdentityService(base, metrics, clockWatch)
   cleanup.add(() => identity.close())
+  const mail = await openMailIfSet(config, base.issuer, resources, base.mailTemplates)
+  if (mail !== undefined && runs(config, 'identity')) startMail(mail, base, metrics, cleanup)
   const coverage = openCoverage({
     resources,
     bus,
-    clock,
+    givenClock: base.givenClock,
     metrics,
     firm: config.licenceFirm,
+    mail: mail?.port,
     onError: exceptOutages((error) => base.logger.error({ err: error }, 'licences error')),
   })
   cleanup.add(() => coverage.close())
@@ -76,8 +79,6 @@ export async function openServices(
     : undefined
   cleanup.add(() => query?.close())
   if (runs(config, 'identity')) endExpiredSessions(base, identity, cleanup)
-  const mail = await openMailIfSet(config, base.issuer, resources, base.mailTemplates)
-  if (mail !== undefined && runs(config, 'identity')) startMail(mail, base, metrics, cleanup)
   const streaming = runs(config, 'streaming')
     ? await openStreamingService(base, { query, identity, metrics, rateLimits, stepUp, coverage })
     : undefined

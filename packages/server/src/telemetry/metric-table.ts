@@ -79,15 +79,25 @@ export const METRICS = {
     'method',
     'outcome',
   ),
+  gatehouse_licence_ending: sharedGauge(
+    'Entitlements of users by name and trials that end within `warn` of their product, by product.',
+    'product',
+  ),
   gatehouse_licence_lateness_seconds: histogram(
     'How much later than it was old enough delayed readers were shown something, by kind: "feed".',
     [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60],
     'kind',
   ),
+  gatehouse_licence_places: sharedGauge('Places with real-time access, on all nodes, by product.', 'product'),
   gatehouse_licence_refused_total: counter(
     'Uses and places of products that were refused, by product and error code.',
     'product',
     'reason',
+  ),
+  gatehouse_licence_sessions: sharedGauge(
+    'Open sessions on all nodes, by product and access: "realtime", "delayed".',
+    'product',
+    'access',
   ),
   gatehouse_mail_total: counter(
     'Mails by kind and outcome: "sent", "postponed" (one attempt failed), "refused" by the mail server, "expired", "dropped" (not to be sent), "throttled".',

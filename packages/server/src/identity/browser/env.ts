@@ -18,6 +18,7 @@ import type { PushedSettings } from '../authorize/pushed-request.ts'
 import type { ClientDirectory } from '../clients/client-directory.ts'
 import type { ClientKeys } from '../clients/client-keys.ts'
 import type { TokenLifetimes } from '../grants/lifetimes.ts'
+import type { OwnLicences } from '../own-licences.ts'
 import type { Hashing } from '../passwords/hashing.ts'
 import type { CheckPassword } from '../passwords/password-check.ts'
 import type { ProviderDirectory } from '../provider-directory.ts'
@@ -75,6 +76,7 @@ export interface BrowserEnv extends UsedStores {
   readonly lifetimes: TokenLifetimes
   readonly pushed: PushedSettings
   readonly listTables: ListTables
+  readonly licences: OwnLicences
   /** Undefined where no mail is set up. */
   readonly mail: MailPort | undefined
   /** Where a sign-out continues, if the session came from another provider that is notified. */

@@ -72,6 +72,7 @@ export type OwnPage =
         | 'security'
         | 'sessions'
         | 'applications'
+        | 'data'
         | 'password'
         | 'authenticator'
         | 'passkey'
@@ -154,6 +155,7 @@ export function ownPagePath(page: OwnPage): string {
     case 'security':
     case 'sessions':
     case 'applications':
+    case 'data':
     case 'password':
     case 'authenticator':
     case 'passkey':

@@ -8,6 +8,7 @@ import { type ErrorData, errorPage } from '../pages/error.ts'
 import type { Messages } from '../pages/messages/en.ts'
 import { accountAccessRoutes } from './account/access.ts'
 import { accountRoutes } from './account/account.ts'
+import { accountDataRoutes } from './account/data.ts'
 import { accountFactorRoutes } from './account/factors.ts'
 import { accountProfileRoutes } from './account/profile.ts'
 import { verifyAddressRoutes } from './account/verify-address.ts'
@@ -54,6 +55,7 @@ export function browserGroups(parts: Omit<BrowserEnv, 'cookies'>): readonly Rout
         ...accountProfileRoutes(env),
         ...accountRoutes(env),
         ...accountAccessRoutes(env),
+        ...accountDataRoutes(env),
         ...accountFactorRoutes(env),
       ],
     },

@@ -9,12 +9,15 @@ export const SECTIONS = {
   security: { path: '/account/security', icon: 'lock' },
   sessions: { path: '/account/sessions', icon: 'devices' },
   applications: { path: '/account/applications', icon: 'grid' },
+  data: { path: '/account/data', icon: 'chart' },
 } as const satisfies Readonly<Record<string, { readonly path: string; readonly icon: IconName }>>
 
 export type Section = keyof typeof SECTIONS
 
 export interface AccountData {
   readonly section: Section
+  /** Whether there are products of market data. */
+  readonly hasProducts: boolean
   readonly username: string
   /** The name, or the username again. */
   readonly displayName: string
@@ -31,7 +34,9 @@ export function accountPage(frame: PageFrame, data: AccountData): Html {
   const body = html`<div class="columns">
 <nav class="side" aria-label="${messages.account}">
 <p class="who">${avatar(displayName)}<span><strong>${displayName}</strong>${displayName !== username && html`<span class="quiet">${username}</span>`}</span></p>
-<ul>${Object.entries(SECTIONS).map(sectionLink)}</ul>
+<ul>${Object.entries(SECTIONS)
+    .filter(([name]) => name !== 'data' || data.hasProducts)
+    .map(sectionLink)}</ul>
 </nav>
 <main class="content" id="content">
 <h1>${title}</h1>

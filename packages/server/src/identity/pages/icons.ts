@@ -3,6 +3,7 @@ import { Html, html } from './html.ts'
 
 const PATHS = {
   alert: '<circle cx="10" cy="10" r="7.5"/><path d="M10 6.25v4.5M10 13.5v.01"/>',
+  chart: '<path d="M3 16.5h14M4.5 13l3.5-4 3 2.5L16 5"/>',
   check: '<path d="M4.5 10.5l3.5 3.5 7.5-8"/>',
   chevron: '<path d="M6 8l4 4 4-4"/>',
   cross: '<path d="M5.5 5.5l9 9M14.5 5.5l-9 9"/>',

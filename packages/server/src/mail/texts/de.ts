@@ -116,4 +116,10 @@ Guten Tag {{name}},
 {{origin}}
 
 Sie erhalten diese E-Mail, weil Sie {{brand}} verwalten. Wenn Ihnen niemand davon gesagt hat, gehen Sie dem sofort nach.`,
+  'licence-ending': `Subject: Ihr Zugang zu {{subject}} bei {{brand}} endet
+
+Guten Tag {{name}},
+
+der Zugang Ihres Kontos {{username}} zu {{subject}} endet am {{expires}}. Wenn Sie ihn behalten möchten, wenden Sie sich vorher an
+{{contact}}.`,
 }

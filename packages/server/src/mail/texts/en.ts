@@ -116,4 +116,9 @@ Hello {{name}},
 {{origin}}
 
 You get this mail as an administrator of {{brand}}. If nobody has told you of it, look into it at once.`,
+  'licence-ending': `Subject: Your access to {{subject}} at {{brand}} ends
+
+Hello {{name}},
+
+the access of your account {{username}} to {{subject}} ends on {{expires}}. To keep it, contact {{contact}} before.`,
 }

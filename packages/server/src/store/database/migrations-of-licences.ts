@@ -1,4 +1,4 @@
-/** The migration of market-data licences. */
+/** The migrations of market-data licences. */
 import { additions } from './migration.ts'
 
 /**
@@ -26,4 +26,18 @@ export const licences = additions('licences', [
     access text not null, displaced integer not null, taken_at bigint not null, expires_at bigint not null,
     constraint licence_places_key primary key (product, holder, place))`,
   'create index licence_places_by_expiry on licence_places (expires_at)',
+])
+
+/** Which processes hold a place: it is left with the last of them. Separated by spaces; empty for those of other programs. */
+export const placeNodes = additions('place nodes', [
+  "alter table licence_places add column nodes text not null default ''",
+])
+
+/** Who is told by mail that access ends, and of which end. */
+export const licenceWarnings = additions('licence warnings', [
+  'alter table entitlements add column ends_at bigint',
+  'create index entitlements_by_end on entitlements (ends_at) where ends_at is not null',
+  'create index trials_by_end on trials (ends_at)',
+  `create table licence_warnings (user_id text not null, product text not null, ends_at bigint not null,
+    constraint licence_warnings_key primary key (user_id, product, ends_at))`,
 ])

@@ -7,7 +7,7 @@ import { type Kysely, sql } from 'kysely'
 import { additions, isSqlite, type Migration, statements } from './migration.ts'
 import { agents } from './migrations-of-agents.ts'
 import { alerts, channels } from './migrations-of-alerts.ts'
-import { licences } from './migrations-of-licences.ts'
+import { licences, licenceWarnings, placeNodes } from './migrations-of-licences.ts'
 import { mail } from './migrations-of-mail.ts'
 import { providers } from './migrations-of-providers.ts'
 import type { Schema } from './schema.ts'
@@ -312,4 +312,6 @@ export const MIGRATIONS: readonly Migration[] = [
   licences,
   channels,
   alerts,
+  placeNodes,
+  licenceWarnings,
 ]

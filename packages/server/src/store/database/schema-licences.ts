@@ -1,5 +1,7 @@
 /** The tables of market-data licences, which are part of the identity database. */
 
+import type { Generated } from 'kysely'
+
 export interface LicenceTables {
   /** Definitions of products (licences/products.ts). */
   products: {
@@ -23,6 +25,7 @@ export interface LicenceTables {
     /** The id of the user or client, the role, or `attribute=value`. */
     holder: string
     starts_at: number | null
+    ends_at: Generated<number | null>
     definition: string
     created_at: number
     updated_at: number
@@ -52,6 +55,12 @@ export interface LicenceTables {
     starts_at: number
     ends_at: number
   }
+  /** Ends of access that users have been told by mail. */
+  licence_warnings: {
+    user_id: string
+    product: string
+    ends_at: number
+  }
   /** Sign-ins and programs that use a product now. */
   licence_places: {
     product: string
@@ -65,5 +74,7 @@ export interface LicenceTables {
     displaced: number
     taken_at: number
     expires_at: number
+    /** The processes that hold it, separated by spaces; empty where another program does. */
+    nodes: Generated<string>
   }
 }

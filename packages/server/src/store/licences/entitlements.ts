@@ -1,6 +1,6 @@
 /** Entitlements: what a user, client, role or attribute may use of a product, and when. There may be a million. */
 import type { Clock } from 'gatehouse-protocol'
-import { type Kysely, type SqlBool, sql } from 'kysely'
+import { type Kysely, type Selectable, type SqlBool, sql } from 'kysely'
 import { type AttributeValue, type AttributeValues, usernameKey } from '../accounts/user.ts'
 import type { DefinitionPage, DefinitionStore } from '../database/definitions.ts'
 import type { Schema } from '../database/schema.ts'
@@ -78,9 +78,11 @@ export function createEntitlements(db: Kysely<Schema>, clock: Clock) {
         .insertInto('entitlements')
         .values({
           ...{ id, product, level, holder, definition },
-          ...{ starts_at: from ?? null, created_at: now, updated_at: now },
+          ...{ starts_at: from ?? null, ends_at: rest.until ?? null, created_at: now, updated_at: now },
         })
-        .onConflict((conflict) => conflict.column('id').doUpdateSet({ definition, updated_at: now }))
+        .onConflict((conflict) =>
+          conflict.column('id').doUpdateSet({ definition, ends_at: rest.until ?? null, updated_at: now }),
+        )
         .execute()
     },
 
@@ -101,6 +103,32 @@ export function createEntitlements(db: Kysely<Schema>, clock: Clock) {
 
     async removeProduct(product: string): Promise<void> {
       await db.deleteFrom('entitlements').where('product', '=', product).execute()
+    },
+
+    /** Ends of the access of users by name, and of their trials, after `from` and up to `until`; at most `most`. */
+    async ending(product: string, from: number, until: number, most: number): Promise<{ user: string; at: number }[]> {
+      const [given, trials] = await Promise.all([
+        db
+          .selectFrom('entitlements')
+          .select(['holder as user', 'ends_at as at'])
+          .where('product', '=', product)
+          .where('level', '=', 'user')
+          .where('ends_at', '>', from)
+          .where('ends_at', '<=', until)
+          .orderBy('ends_at')
+          .limit(most)
+          .execute(),
+        db
+          .selectFrom('trials')
+          .select(['user_id as user', 'ends_at as at'])
+          .where('product', '=', product)
+          .where('ends_at', '>', from)
+          .where('ends_at', '<=', until)
+          .orderBy('ends_at')
+          .limit(most)
+          .execute(),
+      ])
+      return [...given, ...trials].flatMap(({ user, at }) => (at === null ? [] : [{ user, at }]))
     },
 
     /** Whether a role, attribute or client is named; at most `most` of the products. */
@@ -154,7 +182,7 @@ export function attributeHolder(name: string, value: AttributeValue): string {
   return `${name}=${value}`
 }
 
-type Row = Schema['entitlements'] & { readonly username: string | null }
+type Row = Selectable<Schema['entitlements']> & { readonly username: string | null }
 
 function toEntitlement({ id, product, level, holder, username, starts_at, definition }: Row): Entitlement {
   const who = level === 'user' ? (username ?? holder) : holder

@@ -90,6 +90,32 @@ export function createLicences(db: Kysely<Schema>, clock: Clock) {
       return rows.map(({ product, starts_at: from, ends_at: until }) => ({ product, from, until }))
     },
 
+    /** False if the user was told before. */
+    async warn(userId: string, product: string, endsAt: number): Promise<boolean> {
+      const made = await db
+        .insertInto('licence_warnings')
+        .values({ user_id: userId, product, ends_at: endsAt })
+        .onConflict((conflict) => conflict.columns(['user_id', 'product', 'ends_at']).doNothing())
+        .returning('product')
+        .executeTakeFirst()
+      return made !== undefined
+    },
+
+    /** Those that have ended before. */
+    async forgetWarnings(before: number): Promise<void> {
+      await db.deleteFrom('licence_warnings').where('ends_at', '<', before).execute()
+    },
+
+    /** How many sign-ins and programs use each product now. */
+    async countPlaces(): Promise<{ product: string; access: 'delayed' | 'realtime'; count: number }[]> {
+      const rows = await db
+        .selectFrom('licence_places')
+        .select(['product', 'access', (eb) => eb.fn.countAll().as('count')])
+        .groupBy(['product', 'access'])
+        .execute()
+      return rows.map(({ count, ...rest }) => ({ ...rest, count: Number(count) }))
+    },
+
     /** False if the user has had one. */
     async beginTrial(userId: string, { product, from, until }: Trial): Promise<boolean> {
       const made = await db

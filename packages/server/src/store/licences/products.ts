@@ -19,6 +19,8 @@ export interface Product {
   readonly agreement: string | undefined
   /** Milliseconds; undefined where there are no trials. */
   readonly trial: number | undefined
+  /** Milliseconds before its end in which users are told that their access ends; undefined: they are not told. */
+  readonly warn: number | undefined
   readonly enabled: boolean
   /** Places with real-time access that one user or client may have at once; undefined: any number. */
   readonly simultaneous: number | undefined

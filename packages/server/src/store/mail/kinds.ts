@@ -17,6 +17,7 @@ export const MAIL_KINDS = {
   'identity-linked': { link: false, anyone: false },
   'identity-unlinked': { link: false, anyone: false },
   'break-glass': { link: false, anyone: false },
+  'licence-ending': { link: false, anyone: false },
 } as const
 
 export type MailKind = keyof typeof MAIL_KINDS

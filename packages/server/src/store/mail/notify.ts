@@ -14,6 +14,8 @@ export interface Notice {
   /** The client address from which it was done; undefined where an operator did it. */
   readonly address?: string | undefined
   readonly userAgent?: string | undefined
+  /** Milliseconds: when what the mail is about ends. */
+  readonly endsAt?: number | undefined
   /** Another address than the current one of the user; it has been verified. */
   readonly to?: string | undefined
 }

@@ -82,6 +82,8 @@ const DONE: ReadonlySet<string> = new Set<Done>([
   'address-asked',
   'linked',
   'unlinked',
+  'accepted',
+  'trial',
 ])
 
 export function redirectDone(context: SignedInBrowser, section: Section, done: Done, env: BrowserEnv): void {
@@ -112,6 +114,7 @@ export function sendSection(
   const formError = error?.(messages)
   const page = accountPage(frame, {
     section,
+    hasProducts: env.licences.hasProducts,
     username: user.username,
     displayName: chooseDisplayName(user),
     notice: done !== undefined && isDone(done) ? messages.done[done] : undefined,
