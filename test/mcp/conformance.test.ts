@@ -1,11 +1,13 @@
 /** The conformance suite of the Model Context Protocol: on the core with its diagnostic tools, and on /mcp of the demonstration. */
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, request as httpRequest, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
 import { Pipeline } from '../../packages/server/src/http/pipeline.ts'
@@ -13,6 +15,9 @@ import { BODY, Endpoint } from '../../packages/server/src/mcp/protocol/endpoint.
 import { StateSeal } from '../../packages/server/src/mcp/protocol/input.ts'
 import { createLogger } from '../../packages/server/src/telemetry/log.ts'
 import { Metrics } from '../../packages/server/src/telemetry/metrics.ts'
+import { signIn } from '../browser/scene.ts'
+import { startChromium } from '../support/chromium.ts'
+import { ALICE } from '../support/demo-user.ts'
 import { openPlace } from '../support/engines.ts'
 import { freePort } from '../support/free-port.ts'
 import { agentToken } from '../support/mcp.ts'
@@ -21,6 +26,8 @@ import { npm } from '../support/npm.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 
 const SUITE = '@modelcontextprotocol/conformance@0.2.0-alpha.12'
+/** In the folder where it is installed. */
+const PROGRAM = 'node_modules/@modelcontextprotocol/conformance/dist/index.js'
 /** Of clients from before 2026, what this server does not build: logging, sampling, elicitation and subscriptions by the server; and streams of a session, of which there are none. */
 const NOT_BUILT = [
   ...['logging-set-level', 'tools-call-with-logging', 'tools-call-sampling', 'tools-call-elicitation'],
@@ -127,19 +134,21 @@ interface Check {
 /** The checks of each scenario that ran. Rejects if the suite fails. */
 async function runSuite(url: string, ...options: readonly string[]): Promise<ReadonlyMap<string, readonly Check[]>> {
   const results = await mkdtemp(join(folder, 'results-'))
-  const program = join(folder, 'node_modules/@modelcontextprotocol/conformance/dist/index.js')
-  const words = [program, 'server', '--url', url, '--output-dir', results, ...options]
+  const words = [PROGRAM, 'server', '--url', url, '--output-dir', results, ...options]
   try {
     await run(process.execPath, words, { cwd: folder, maxBuffer: 1 << 26 })
   } catch (error) {
     const { stdout = '' } = error as { stdout?: string }
     assert.fail(stdout.slice(-6000))
   }
+  return readChecks(results, /^server-|-\d{4}-\d{2}-\d{2}T.*$/g)
+}
+
+/** By scenario: `around` is what the names of the folders have besides. */
+async function readChecks(results: string, around: RegExp): Promise<ReadonlyMap<string, readonly Check[]>> {
   const scenarios = new Map<string, readonly Check[]>()
-  for (const name of await readdir(results)) {
-    const scenario = name.replace(/^server-|-\d{4}-\d{2}-\d{2}T.*$/g, '')
-    scenarios.set(scenario, JSON.parse(await readFile(join(results, name, 'checks.json'), 'utf8')))
-  }
+  for (const name of await readdir(results))
+    scenarios.set(name.replace(around, ''), JSON.parse(await readFile(join(results, name, 'checks.json'), 'utf8')))
   return scenarios
 }
 
@@ -188,3 +197,40 @@ for (const scenario of ['server-initialize', 'ping', 'tools-list'])
   test(`/mcp: ${scenario}, of 2025-11-25`, async () => {
     assertPassed(await runSuite(platform, '--scenario', scenario, '--spec-version', '2025-11-25'))
   })
+
+test('authorization: gatehouse-agent, signed in and allowed in Chromium, without a warning', async (t) => {
+  const { place, leave } = await openPlace('sqlite')
+  const server = await startTestServer(place, { flags: { '--demo': 'true' } })
+  const browser = await startChromium()
+  t.after(async () => {
+    await browser.stop()
+    await server.stop()
+    await leave()
+  })
+  const results = await mkdtemp(join(folder, 'results-'))
+  const port = await freePort()
+  const words = ['--client-id', 'gatehouse-agent', '--resource', `${server.issuer}/mcp`, '--port', String(port)]
+  const suite = spawn(
+    process.execPath,
+    [PROGRAM, 'authorization', '--url', server.issuer, '--output-dir', results, ...words],
+    { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] },
+  )
+  const ended = once(suite, 'exit')
+  let shown = ''
+  for await (const line of createInterface({ input: suite.stdout })) {
+    shown += `${line}\n`
+    if (!line.includes('/connect/authorize?')) continue
+    const page = await (await browser.newContext()).newPage()
+    await page.goto(line.trim())
+    await signIn(page, ALICE)
+    await page.waitForURL(`http://127.0.0.1:${port}/**`)
+  }
+  const [status] = await ended
+  assert.equal(status, 0, shown)
+  const scenarios = await readChecks(results, /^authorization-server-|-\d{4}-\d{2}-\d{2}T.*$/g)
+  assert.deepEqual([...scenarios.keys()].toSorted(), [
+    'authorization-code-grant',
+    'authorization-server-metadata-endpoint',
+  ])
+  assertPassed(scenarios)
+})
