@@ -14,13 +14,15 @@ const YES = { run: { action: 'accept', content: { run: true } } }
 const NO = { run: { action: 'decline' } }
 const SCAN = 'SELECT symbol, count(*) AS n FROM trades GROUP BY symbol'
 const KIB = 1024
+/** On a busy machine everything takes longer. */
+const PATIENT = { '--agent-seconds': '300', '--query-seconds': '300' }
 
 onEveryEngineInLongRuns('hostile uses of agents', (place) => {
   let server: TestServer
   let client: McpClient
   let admin: string
   before(async () => {
-    const flags = { '--demo': 'true', '--limit-mcp': '', '--agent-scan-rows': '1000', '--agent-seconds': '300' }
+    const flags = { '--demo': 'true', '--limit-mcp': '', '--agent-scan-rows': '1000', ...PATIENT }
     server = await startTestServer(place(), { flags })
     client = new McpClient(server, await agentToken(server))
     admin = (await signIn(server, ADMIN)).access_token

@@ -31,6 +31,8 @@ export interface Wanted {
 export interface Told {
   updated(uri: string): void
   listChanged(): void
+  /** Something that is listened to has ended. */
+  ended(): void
 }
 
 export interface Listening {
@@ -55,7 +57,9 @@ const MOST_URIS = 20
 /** From one notification about a URI to the next. */
 const PAUSE_MS = 1_000
 const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId'
-const [EXPIRED, STOPPING] = ['mcp.expired', 'mcp.stopping']
+const [EXPIRED, STOPPING, GONE] = ['mcp.expired', 'mcp.stopping', 'mcp.gone']
+/** After them a client listens again, and learns from the acknowledgment what there still is. */
+const ENDS: ReadonlySet<string> = new Set([EXPIRED, STOPPING, GONE])
 
 interface Event {
   readonly text: string
@@ -100,6 +104,7 @@ export class Listeners {
     const listening = await subscriptions.open(wanted, call, {
       updated: (uri) => paced.tell(uri),
       listChanged: () => notify('notifications/resources/list_changed'),
+      ended: () => response.end(new Refusal(GONE, 410, 'What was listened to has ended: listen again')),
     })
     const subscription: RunningSubscription = {
       drained() {},
@@ -156,7 +161,7 @@ function readFilter({ params: { notifications } }: Message): { filter: JsonObjec
   return { filter: notifications, wanted }
 }
 
-/** Expiry and a stopping server end it with the result; a revocation cuts it. */
+/** Expiry, a stopping server, and the end of what is listened to end it with the result; a revocation cuts it. */
 function createRules(result: string): EventRules<Event> {
   return {
     route: '/mcp as events',
@@ -165,7 +170,7 @@ function createRules(result: string): EventRules<Event> {
     expired: () => new Refusal(EXPIRED, 401, 'The access token has expired'),
     stopping: () => new Refusal(STOPPING, 503, 'The server is stopping'),
     tooSlow: () => new Refusal('mcp.too_slow', 503, 'The client reads too slowly'),
-    lastEvent: ({ code }) => (code === EXPIRED || code === STOPPING ? `${result}\n\n` : ''),
+    lastEvent: ({ code }) => (ENDS.has(code) ? `${result}\n\n` : ''),
   }
 }
 

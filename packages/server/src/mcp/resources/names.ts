@@ -1,4 +1,5 @@
 /** Names that a caller may read, for completion: tables, feeds and topics that contain what was typed, those that begin with it first. */
+import { Refusal } from 'gatehouse-protocol'
 import { type FeedService, mayRead } from '../../feeds/feeds.ts'
 import { pageOfTables, type QueryService, viewFor } from '../../query/index.ts'
 import type { Complete } from '../protocol/features.ts'
@@ -25,11 +26,17 @@ export function createNames(query: QueryService, feeds: () => FeedService | unde
       const service = feeds()
       const known = service?.list().find(({ name }) => name === feed)
       if (service === undefined || known === undefined || !mayRead(known, call.principal)) return []
-      const view = await service.openView(known.name, { kind: 'prefix', prefix: typed }, call.principal, call)
-      const topics = await view
-        .listTopics({ prefix: typed, after: undefined, limit: MOST_TOPICS })
-        .finally(() => view.close())
-      return topics.map(({ topic }) => topic)
+      try {
+        const view = await service.openView(known.name, { kind: 'prefix', prefix: typed }, call.principal, call)
+        const topics = await view
+          .listTopics({ prefix: typed, after: undefined, limit: MOST_TOPICS })
+          .finally(() => view.close())
+        return topics.map(({ topic }) => topic)
+      } catch (error) {
+        // Without a licence or a second factor, say, there is nothing to choose from.
+        if (error instanceof Refusal && error.status < 500) return []
+        throw error
+      }
     },
   }
 }

@@ -86,7 +86,8 @@ function readStatement(args: Arguments) {
 
 /** The members of a view, as saved queries have them. */
 function readView(args: Arguments, columns: readonly Column[]): JsonObject {
-  const [x, y, series] = [args.text('x'), args.texts('y'), args.text('series')]
+  const [x, named, series] = [args.text('x'), args.texts('y') ?? [], args.text('series')]
+  const y = named.length === 0 ? undefined : named
   for (const name of [x, series, ...(y ?? [])]) if (name !== undefined) requireColumn(name, columns)
   for (const name of y ?? []) requireNumber(requireColumn(name, columns))
   if (!columns.some(({ type }) => NUMBER.test(type)))

@@ -106,7 +106,7 @@ const MOST_SHOWN = 2_000
 
 /** Whether a person has wanted this statement in this round; undefined if nobody was asked, or about another one, as of a saved query that has changed. */
 export function wasWanted({ answers, state }: Call, asked: AskedStatement): boolean | undefined {
-  if (state !== digest(asked)) return undefined
+  if (state === undefined || state !== digest(asked)) return undefined
   const { [QUESTION]: answer } = answers as Readonly<Record<string, Partial<Answer> | undefined>>
   if (answer?.action === undefined) return undefined
   return answer.action === 'accept' && answer.content?.run === true

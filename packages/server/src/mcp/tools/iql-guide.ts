@@ -89,12 +89,10 @@ const MOST_FUNCTIONS = 25
 /** Everything in short, or what matches the words of a topic. */
 export function iqlHelp(topic: string | undefined): string {
   const words = (topic ?? '').toLowerCase().match(/[\w]+/g) ?? []
-  if (words.length === 0)
-    return [
-      ...CHAPTERS.map(chapterText),
-      `Functions: ${functionNames().join(' ')}`,
-      'Ask with a topic, such as time_bucket, for what a function does.',
-    ].join('\n\n')
+  if (words.length === 0) {
+    whole ??= writeWhole()
+    return whole
+  }
   const functions = describeFunctions(words)
   const chapters = CHAPTERS.map((chapter) => ({ chapter, score: score(chapter, words) }))
     .filter(({ score }) => score > 0)
@@ -105,6 +103,16 @@ export function iqlHelp(topic: string | undefined): string {
     return `Nothing matches. Chapters: ${CHAPTERS.map(({ title }) => title).join(', ')}. Functions: ${functionNames().join(' ')}`
   const text = [...chapters, functions.join('\n')].join('\n\n')
   return text.length > HELP_BYTES ? `${text.slice(0, HELP_BYTES - 50)}\n# Cut: ask for one function.` : text
+}
+
+let whole: string | undefined
+
+function writeWhole(): string {
+  return [
+    ...CHAPTERS.map(chapterText),
+    `Functions: ${functionNames().join(' ')}`,
+    'Ask with a topic, such as time_bucket, for what a function does.',
+  ].join('\n\n')
 }
 
 export function chapterText({ title, text, examples }: Chapter): string {

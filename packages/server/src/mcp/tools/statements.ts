@@ -17,7 +17,7 @@ import {
 } from '../../query/index.ts'
 import type { Trace } from '../../telemetry/trace.ts'
 import type { Call } from '../protocol/features.ts'
-import { escapeText } from '../text/escape.ts'
+import { shortText } from '../text/escape.ts'
 import type { Rows, Value } from '../text/rows.ts'
 import { type AskedStatement, askOrRefuse, Expense, Expensive, ownerKey, type ScanRules, wasWanted } from './expense.ts'
 import { quoteName } from './names.ts'
@@ -42,6 +42,8 @@ const ENCODING = { format: 'ndjson', rows: 'arrays', integers: 'strings' } as co
 /** More would not be shown: cells are cut, and so are texts. */
 const RESULT_BYTES = 8 * 1024 * 1024
 const NO_ROWS = { rows: 0, bytes: 0, skip: 0 }
+/** Characters of a line of a plan. */
+const MOST_PLANNED = 300
 const AT_A_TIME = 2
 const MOST_WAITING = 100
 
@@ -99,7 +101,7 @@ export class Statements {
   async #explain({ statement, parameters }: ReadRequest, call: Call): Promise<string> {
     if (/^\s*explain\b/i.test(statement)) return ''
     const { rows } = await this.#read({ statement: `EXPLAIN ${statement}`, parameters, rows: 30 }, call, undefined)
-    return rows.map(([line]) => escapeText(String(line))).join('\n')
+    return rows.map(([line]) => shortText(String(line), MOST_PLANNED)).join('\n')
   }
 
   /** Up to `most`, as the caller reads the table. */

@@ -30,8 +30,14 @@ interface Source {
   close(): void
 }
 
+interface Tell {
+  updated(): void
+  /** There will be no more. */
+  ended(): void
+}
+
 interface Shared {
-  readonly listeners: Set<() => void>
+  readonly listeners: Set<Tell>
   readonly running: Promise<RunningSubscription>
 }
 
@@ -47,11 +53,13 @@ export class ResourceSubscriptions implements Subscriptions {
   async open({ uris, list }: Parameters<Subscriptions['open']>[0], call: Call, told: Told): Promise<Listening> {
     const sources = new Map<string, Source>()
     for (const uri of uris) {
-      const source = await this.#openUri(uri, call, () => told.updated(uri)).catch((error) => {
-        // What the caller may not read is left out of the acknowledgment.
-        if (error instanceof Refusal) return undefined
-        throw error
-      })
+      const source = await this.#openUri(uri, call, { updated: () => told.updated(uri), ended: told.ended }).catch(
+        (error) => {
+          // What the caller may not read is left out of the acknowledgment.
+          if (error instanceof Refusal) return undefined
+          throw error
+        },
+      )
       if (source !== undefined) sources.set(uri, source)
     }
     const unlisten = list ? this.#env.query.onCatalogueChange(() => told.listChanged()) : () => {}
@@ -68,7 +76,7 @@ export class ResourceSubscriptions implements Subscriptions {
     }
   }
 
-  async #openUri(uri: string, call: Call, tell: () => void): Promise<Source | undefined> {
+  async #openUri(uri: string, call: Call, tell: Tell): Promise<Source | undefined> {
     const watch = WATCH_URI.exec(uri)?.[1]
     if (watch !== undefined) return this.#openWatch(watch, call, tell)
     const [, feed, topic] = FEED_URI.exec(uri) ?? []
@@ -76,7 +84,7 @@ export class ResourceSubscriptions implements Subscriptions {
     return this.#openFeed(decode(feed), decode(topic), call, tell)
   }
 
-  async #openWatch(id: string, call: Call, tell: () => void): Promise<Source> {
+  async #openWatch(id: string, call: Call, tell: Tell): Promise<Source> {
     const { watched, last } = await this.#env.store.find(id, call.principal)
     if (watched.kind === 'feed') return this.#openFeed(watched.feed, watched.topic, call, tell)
     const shared = this.#shared.get(id) ?? this.#share(id, liveRequest(watched, last, call))
@@ -95,7 +103,7 @@ export class ResourceSubscriptions implements Subscriptions {
   }
 
   #share(id: string, request: ReturnType<typeof liveRequest>): Shared {
-    const listeners = new Set<() => void>()
+    const listeners = new Set<Tell>()
     const drop = (): void => {
       if (this.#shared.get(id) === shared) this.#shared.delete(id)
     }
@@ -106,12 +114,15 @@ export class ResourceSubscriptions implements Subscriptions {
       {
         maySend: true,
         send: (message: LiveMessage) => {
-          if (isChange(message)) for (const tell of listeners) tell()
+          if (isChange(message)) for (const tell of listeners) tell.updated()
         },
         // Who listens reads it again, and learns why it ended.
         end() {
           drop()
-          for (const tell of listeners) tell()
+          for (const tell of listeners) {
+            tell.updated()
+            tell.ended()
+          }
         },
       },
     )
@@ -121,15 +132,15 @@ export class ResourceSubscriptions implements Subscriptions {
     return shared
   }
 
-  async #openFeed(feed: string, topic: string, call: Call, tell: () => void): Promise<Source> {
+  async #openFeed(feed: string, topic: string, call: Call, tell: Tell): Promise<Source> {
     const service = this.#env.feeds()
     if (service === undefined) throw new Refusal('feed.unknown', 404, 'This server has no feeds')
     let isBegun = false
     const send = (): void => {
       // The state at the beginning is no change.
-      if (isBegun) tell()
+      if (isBegun) tell.updated()
     }
-    const sink = { maySend: true, isOpen: true, send, sendOrClose: send, end() {} }
+    const sink = { maySend: true, isOpen: true, send, sendOrClose: send, end: tell.ended }
     const running = await service.subscribe(feed, { topic }, call.principal, sink, call)
     running.drained()
     setImmediate(() => {
