@@ -7,6 +7,8 @@ import { Outcomes, type OutcomesEnv } from './outcomes.ts'
 import { AlertService, type AlertServiceEnv } from './service.ts'
 
 export { type ChannelTestEnv, testChannel } from './channel-test.ts'
+export type { PublishToFeed } from './deliver/feed.ts'
+export type { AlertMailing } from './deliver/mail.ts'
 export type { OwnerNow, Owners } from './keep/owners.ts'
 
 /** The routes in the OpenAPI document. */

@@ -6,12 +6,14 @@ import type { Fault } from '../schema/check-schema.ts'
 import type { AlertDefinition } from '../store/alerts/alert.ts'
 import type { Channel } from '../store/alerts/channels.ts'
 import { bindCondition } from './condition/bind.ts'
+import { allChannels, mayUse } from './deliver/built-in.ts'
 import { readInputs } from './keep/alert-program.ts'
 import { unknownPlaces } from './template.ts'
 
 export interface CheckEnv {
   readonly live: Pick<LiveQueries, 'describe'>
   readonly channels: { list(): Promise<readonly Channel[]> }
+  readonly hasMail: boolean
 }
 
 const ENCODING = { rows: 'objects', integers: 'numbers' } as const
@@ -34,7 +36,7 @@ export async function checkAgainstRest(
       'Alert.NotAllowed',
       'A table of the statement demands something of the sign-in of its reader, and nobody signs in for an alert',
     )
-  const channels = new Map((await env.channels.list()).map((channel) => [channel.name, channel]))
+  const channels = allChannels(await env.channels.list())
   refuseFaults([
     ...(keyNames === null
       ? [{ path: 'statement', text: 'its rows have no key, so that none can be told from another' }]
@@ -42,7 +44,7 @@ export async function checkAgainstRest(
     ...conditionFaults(definition, columns),
     ...templateFaults(definition, columns),
     ...definition.channels.flatMap((name, index) => {
-      const text = channelFault(name, channels.get(name), principal)
+      const text = channelFault(name, channels.get(name), principal, env)
       return text === undefined ? [] : [{ path: `channels[${index}]`, text }]
     }),
   ])
@@ -80,7 +82,15 @@ function templateFaults(definition: AlertDefinition, columns: readonly ResultCol
   )
 }
 
-function channelFault(name: string, channel: Channel | undefined, { scopes }: Principal): string | undefined {
+function channelFault(
+  name: string,
+  channel: Channel | undefined,
+  principal: Principal,
+  env: CheckEnv,
+): string | undefined {
   if (channel === undefined) return `there is no channel ${JSON.stringify(name)}`
-  return scopes.has(channel.use) ? undefined : `the channel needs the scope ${channel.use}`
+  if (!mayUse(channel, principal.scopes)) return `the channel needs the scope ${channel.use}`
+  if (channel.kind !== 'mail') return undefined
+  if (principal.kind !== 'user') return 'mail is for users'
+  return env.hasMail ? undefined : 'no mail is set up on this server'
 }

@@ -6,12 +6,14 @@ import type { Alert } from '../store/alerts/alert.ts'
 import type { Channel } from '../store/alerts/channels.ts'
 import { newId } from '../store/keys/opaque.ts'
 import { buildNotice } from './build-notice.ts'
+import { allChannels, mayUse } from './deliver/built-in.ts'
 import type { SilenceRequest } from './http/body.ts'
 
 export interface OutcomesEnv {
   readonly rows: AlertRows
   readonly channels: { list(): Promise<readonly Channel[]> }
   readonly clock: Clock
+  readonly hasMail: boolean
   /** Where people see the alert. */
   readonly url: (alert: Alert) => string
 }
@@ -50,8 +52,9 @@ export class Outcomes {
 
   /** Those that the caller may use. */
   async channels({ scopes }: Principal): Promise<readonly object[]> {
-    const usable = (await this.#env.channels.list()).filter(({ use }) => scopes.has(use))
-    return usable.map(({ name, kind, format, disabled }) => ({ name, kind, format, disabled }))
+    const all = [...allChannels(await this.#env.channels.list()).values()]
+    const usable = all.filter((channel) => mayUse(channel, scopes) && (channel.kind !== 'mail' || this.#env.hasMail))
+    return usable.map(({ name, kind, disabled }) => ({ name, kind, disabled }))
   }
 
   async silence({ id: alert }: Alert, { forMs, until, key = '' }: SilenceRequest): Promise<void> {

@@ -50,11 +50,12 @@ export function compose(mail: QueuedMail, { to, user, payload, link }: Ready, en
     contact: env.contact === '' ? (words?.administrator ?? '') : env.contact,
     username: user.username,
     name: env.chooseName(user),
-    link: link ?? '',
+    link: link ?? payload.url ?? '',
     expires: timeText(payload.linkExpiresAt ?? payload.endsAt ?? mail.expiresAt, language, user),
     time: timeText(mail.createdAt, language, user),
     origin: originText(payload, words, env),
     subject: payload.subject ?? '',
+    text: payload.text ?? '',
   }
   return { to, id: mail.id, language, ...render(template, values, language, env.style) }
 }

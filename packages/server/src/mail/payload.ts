@@ -13,6 +13,9 @@ export interface Payload {
   readonly subject?: string | undefined
   readonly address?: string | undefined
   readonly userAgent?: string | undefined
+  /** Of an alert. */
+  readonly text?: string | undefined
+  readonly url?: string | undefined
 }
 
 export interface PayloadSealing {

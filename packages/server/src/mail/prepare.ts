@@ -63,8 +63,9 @@ export async function prepare(
   if ('reason' in addressee) return { outcome: 'dropped', reason: addressee.reason }
   const now = env.clock()
   if ((await mailQueue.countTried(now - MINUTE, { except: mail.id })) >= env.rate()) return { outcome: 'paced' }
-  const mailbox = `${MAIL_KINDS[mail.kind].anyone ? 'anyone' : 'own'} ${mailboxKey(addressee.to)}`
-  if (mail.attempts === 0)
+  const mailbox = `${mailboxClass(mail)} ${mailboxKey(addressee.to)}`
+  // How many of alerts a mailbox gets is decided before they are queued.
+  if (mail.attempts === 0 && mail.kind !== 'alert')
     for (const { withinMs, most } of PER_MAILBOX)
       if ((await mailQueue.countTried(now - withinMs, { mailbox, except: mail.id })) >= most)
         return { outcome: 'throttled', reason: `the mailbox has got ${most} mails within ${withinMs / HOUR} h` }
@@ -73,6 +74,11 @@ export async function prepare(
   const attempt = { userId: user.id, recipient: to, mailbox, sealed: env.sealing.seal(mail.id, withLink) }
   if (!(await mailQueue.begin(mail.id, node, attempt))) return { outcome: 'lost' }
   return { outcome: 'ready', ready: { to, user, payload: withLink, link: mailLink(mail, withLink, env.issuer) } }
+}
+
+function mailboxClass({ kind }: QueuedMail): string {
+  if (kind === 'alert') return kind
+  return MAIL_KINDS[kind].anyone ? 'anyone' : 'own'
 }
 
 interface Addressee {

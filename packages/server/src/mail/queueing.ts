@@ -57,6 +57,13 @@ export function createMailPort({ sealingKey, clock, rate }: QueueingOptions): Ma
         )
     },
 
+    async alert(stores, { id, userId, to, title, text, url }) {
+      const expiresAt = clock() + NOTICE_MS
+      const payload = { subject: title, text, url }
+      const mail = { id, kind: 'alert', userId, recipient: to, language: '', expiresAt } as const
+      return stores.mailQueue.addOnce({ ...mail, sealed: sealing.seal(id, payload) })
+    },
+
     async sendLink(stores, { kind, userId, to, token, expiresAt }) {
       const mail = { kind, userId, recipient: to, language: '', expiresAt: soonest(expiresAt) }
       await add(stores, mail, { token, linkExpiresAt: expiresAt })

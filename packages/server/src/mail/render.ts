@@ -27,18 +27,27 @@ export function render(template: Template, values: Values, language: string, sty
 
 const LONGEST_SUBJECT = 200
 const LONGEST_VALUE = 200
+const LONGEST_TEXT = 32_768
+const CONTROLS = /[\p{Cc}\p{Cf}\u2028\u2029]+/gu
 
 /** One line without control characters and marks of direction, so that no value looks like another part of the mail. */
 function plain(value: string): string {
-  return value
-    .replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
-    .trim()
-    .slice(0, LONGEST_VALUE)
+  return value.replace(CONTROLS, ' ').trim().slice(0, LONGEST_VALUE)
 }
 
-/** A link is our own, and must stay whole. */
+/** A link is our own, and must stay whole; a text has lines. */
 function plainOrLink(value: string, name: Placeholder): string {
-  return name === 'link' ? value : plain(value)
+  if (name === 'link') return value
+  return name === 'text' ? plainLines(value) : plain(value)
+}
+
+/** Each line as plain as a value. */
+function plainLines(text: string): string {
+  return text
+    .slice(0, LONGEST_TEXT)
+    .split('\n')
+    .map((line) => line.replace(CONTROLS, ' ').trimEnd())
+    .join('\n')
 }
 
 function htmlOfText(template: Template, values: Values, language: string, { brand, colour }: Style): string {
@@ -47,7 +56,10 @@ function htmlOfText(template: Template, values: Values, language: string, { bran
   const body = mapParts(
     template.text,
     (text) => escapeHtml(text),
-    (name) => (name === 'link' ? button(escapeHtml(values.link ?? '')) : escapeHtml(plain(values[name] ?? ''))),
+    (name) => {
+      const value = values[name] ?? ''
+      return name === 'link' && value !== '' ? button(escapeHtml(value)) : escapeHtml(plainOrLink(value, name))
+    },
   ).join('')
   const paragraphs = body
     .split(/\n{2,}/)

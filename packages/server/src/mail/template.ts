@@ -2,7 +2,17 @@
 import { MAIL_KINDS, type MailKind } from '../store/mail/kinds.ts'
 
 /** What a template may contain, by kind of mail. Values of the profile are not sent to unconfirmed addresses. */
-export type Placeholder = 'brand' | 'contact' | 'username' | 'name' | 'link' | 'expires' | 'time' | 'origin' | 'subject'
+export type Placeholder =
+  | 'brand'
+  | 'contact'
+  | 'username'
+  | 'name'
+  | 'link'
+  | 'expires'
+  | 'time'
+  | 'origin'
+  | 'subject'
+  | 'text'
 
 export type Values = Readonly<Partial<Record<Placeholder, string>>>
 
@@ -40,6 +50,8 @@ export function allowedPlaceholders(kind: MailKind): readonly Placeholder[] {
       return [...NOTICE, 'subject']
     case 'licence-ending':
       return [...COMMON, 'name', 'subject', 'expires']
+    case 'alert':
+      return [...COMMON, 'name', 'subject', 'text', 'link']
     case 'new-browser':
     case 'password-changed':
     case 'address-changed':

@@ -2,11 +2,18 @@
 import { isIP } from 'node:net'
 import { calledAddressFault, Refusal, secureAddressFault } from 'gatehouse-protocol'
 import type { XStatic } from 'typebox/schema'
+import { isMailAddress } from '../lib/mail-address.ts'
 import { isPublicAddress } from '../lib/public-address.ts'
 import { closed, flag, oneOf, shortList, text } from '../schema/builders.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import { newSigningSecret, readSigningSecret, sealSecret } from '../store/alerts/channel-secrets.ts'
-import { type Channel, WEBHOOK_FORMATS } from '../store/alerts/channels.ts'
+import {
+  CHANNEL_KINDS,
+  type Channel,
+  type ChannelKind,
+  DEFAULT_TOPIC,
+  WEBHOOK_FORMATS,
+} from '../store/alerts/channels.ts'
 import { BUILT_IN } from '../store/apis/known-scopes.ts'
 import { SECRET } from './declared-secret.ts'
 import type { ChangeInside, ItemChange, JsonObject, Known, Resource } from './define-resource.ts'
@@ -21,7 +28,7 @@ const DEFAULT_USE = 'Platform/Admin'
 
 const CHANNEL = closed(['name', 'kind'], {
   name: text({ pattern: CHANNEL_NAME.source, description: 'What alerts call it. It stays.' }),
-  kind: oneOf(['webhook'], 'How it is delivered.'),
+  kind: oneOf(CHANNEL_KINDS, 'How it is delivered.'),
   url: text({
     minLength: 1,
     maxLength: 2048,
@@ -32,6 +39,17 @@ const CHANNEL = closed(['name', 'kind'], {
     'The body. standard: Standard Webhooks 1.0, signed. slack, teams: a message; the secret is the address. Default: standard.',
   ),
   secret: SECRET,
+  to: text({ minLength: 3, maxLength: 254, description: 'Of mail: the address.' }),
+  feed: text({
+    minLength: 1,
+    maxLength: 64,
+    description: 'Of a feed: its name. The owner of an alert needs its write right.',
+  }),
+  topic: text({
+    minLength: 1,
+    maxLength: 128,
+    description: 'Of a feed: a template with {{alert}}, {{name}} or {{state}}. Default: alerts/{{alert}}.',
+  }),
   use: text({
     minLength: 1,
     maxLength: 256,
@@ -50,14 +68,15 @@ export const CHANNELS = {
   patterns: [[CHANNEL_NAME.source, 'must consist of 1 to 64 letters, digits and the characters . _ -']],
   toItem: (declared, before) => ({
     ...{ name: declared.name, kind: declared.kind, url: declared.url, format: declared.format ?? 'standard' },
+    ...{ to: declared.to, feed: declared.feed, topic: declared.topic ?? DEFAULT_TOPIC },
     ...{ use: declared.use ?? DEFAULT_USE, private: declared.private ?? false, disabled: declared.disabled ?? false },
     sealed: before?.sealed ?? {},
   }),
   present: (channel) => ({
     ...declareChannel(channel),
-    format: channel.format,
+    ...(channel.kind === 'webhook' && { format: channel.format, private: channel.private }),
+    ...(channel.kind === 'feed' && { topic: channel.topic }),
     use: channel.use,
-    private: channel.private,
     disabled: channel.disabled,
   }),
   declare: declareChannel,
@@ -74,6 +93,7 @@ export const CHANNELS = {
     has: ({ sealed }) => sealed.digest !== undefined,
     textFault: (declared, value) => secretFault(declared, value),
     fault(isGiven, channel, before, value) {
+      if (channel.kind !== 'webhook') return isGiven ? 'is of webhooks only' : undefined
       if (value !== undefined) return secretFault(channel, value)
       if (isGiven || channel.format === 'standard' || before?.format === channel.format) return undefined
       return `is missing: with format ${channel.format} it is the address`
@@ -114,20 +134,29 @@ export const CHANNELS = {
   commands: {
     argument: 'CHANNEL',
     options: {
-      '--kind': { value: 'webhook', help: 'how it is delivered (default webhook)', only: 'add', default: 'webhook' },
+      '--kind': {
+        value: 'webhook|mail|feed',
+        help: 'how it is delivered (default webhook)',
+        only: 'add',
+        default: 'webhook',
+      },
       '--url': { value: 'URL', help: 'where deliveries are posted' },
       '--format': { value: 'standard|slack|teams', help: 'the body; with slack and teams the secret is the address' },
       '--secret': { isRead: true, help: 'ask for the key or the address, or read it from stdin' },
+      '--to': { value: 'ADDRESS', help: 'of mail: the address' },
+      '--feed': { value: 'FEED', help: 'of a feed: its name' },
+      '--topic': { value: 'TEMPLATE', help: 'of a feed: the topic (default "alerts/{{alert}}")' },
       '--use': { value: 'SCOPE', help: 'the scope that the owner of an alert needs (default Platform/Admin)' },
       '--private': { value: 'true|false', help: 'whether it may have a private address, or use http' },
     },
-    columns: ['name', 'kind', 'format', 'url', 'use', 'disabled'],
+    columns: ['name', 'kind', 'format', 'url', 'to', 'feed', 'use', 'disabled'],
     list: { summary: 'Lists the channels to which alerts are delivered.', examples: ['channel list'] },
     show: { summary: 'Shows a channel.', examples: ['channel show desk-hook'] },
     add: {
       summary: 'Declares a channel; a key that the server makes is shown only once.',
       examples: [
         'channel add desk-hook --url https://hooks.example.com/gate --use Platform/Trading',
+        'channel add desk-mail --kind mail --to desk@example.com --use Platform/Trading',
         'channel add desk-slack --format slack --secret --use Platform/Trading',
       ],
       done: (channel, made) =>
@@ -153,16 +182,33 @@ export const CHANNELS = {
   },
 } as const satisfies Resource<Channel, DeclaredChannel>
 
-function channelFaults(
-  { name, url, format = 'standard', use, private: isPrivate }: DeclaredChannel,
-  { scopes }: Pick<Known, 'scopes'>,
-): Fault[] {
+/** Which members a kind has. */
+const OF_KINDS: readonly (readonly [member: keyof DeclaredChannel, kinds: readonly ChannelKind[]])[] = [
+  ['url', ['webhook']],
+  ['format', ['webhook']],
+  ['private', ['webhook']],
+  ['to', ['mail']],
+  ['feed', ['feed']],
+  ['topic', ['feed']],
+]
+
+function mailFault(to: string): string | undefined {
+  return isMailAddress(to) ? undefined : 'is not an e-mail address'
+}
+
+function channelFaults(declared: DeclaredChannel, { scopes }: Pick<Known, 'scopes'>): Fault[] {
+  const { name, kind, url, format = 'standard', to, feed, use, private: isPrivate } = declared
   const faults: Fault[] = []
   const fault = (path: string, text: string | undefined) => text !== undefined && faults.push({ path, text })
   if (BUILT_IN_CHANNELS.includes(name)) fault('name', `every user has a channel ${name}`)
-  if (format === 'standard')
+  for (const [member, kinds] of OF_KINDS)
+    if (declared[member] !== undefined && !kinds.includes(kind)) fault(member, `is not of the kind ${kind}`)
+  if (kind === 'mail') fault('to', to === undefined ? 'is required' : mailFault(to))
+  if (kind === 'feed') fault('feed', feed === undefined ? 'is required' : undefined)
+  if (kind === 'webhook' && format === 'standard')
     fault('url', url === undefined ? 'is required' : webhookAddressFault(url, isPrivate === true))
-  else if (url !== undefined) fault('url', `is left out: with format ${format} the secret is the address`)
+  else if (kind === 'webhook' && url !== undefined)
+    fault('url', `is left out: with format ${format} the secret is the address`)
   if (use !== undefined) {
     const rights = scopes.rights().filter((scope) => scopes.findTarget(scope) === BUILT_IN)
     if (!rights.includes(use)) fault('use', unknownName('scope', use, rights))
@@ -199,7 +245,7 @@ async function putChannel(
     await stores.channels.put({ ...channel, sealed: { secret: sealSecret(secret.value, key), ...digest } })
     return undefined
   }
-  if (isKept || channel.format !== 'standard') {
+  if (isKept || channel.kind !== 'webhook' || channel.format !== 'standard') {
     // An item that a request describes has no secret.
     await stores.channels.put({ ...channel, sealed: before?.sealed ?? {} })
     return undefined
@@ -217,10 +263,14 @@ async function rotateKey(channel: Channel, { stores, providerKey: key }: ChangeI
   return { audit: { event: 'channel.rotated', details: { source: 'admin' } }, once: { secret } } as const
 }
 
-function declareChannel({ name, kind, url, format, use, private: isPrivate, disabled }: Channel): JsonObject {
+function declareChannel(channel: Channel): JsonObject {
+  const { name, kind, url, format, to, feed, topic, use, private: isPrivate, disabled } = channel
   return {
     ...{ name, kind },
     ...(url !== undefined && { url }),
+    ...(to !== undefined && { to }),
+    ...(feed !== undefined && { feed }),
+    ...(topic !== DEFAULT_TOPIC && { topic }),
     ...(format !== 'standard' && { format }),
     ...(use !== DEFAULT_USE && { use }),
     ...(isPrivate && { private: true }),

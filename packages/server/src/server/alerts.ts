@@ -1,16 +1,20 @@
 /** The alerts in a server: loaded when there is one, or by the first request about them. */
+
+import { type Principal, Refusal } from 'gatehouse-protocol'
 import type { ChannelSender } from '../admin/ports.ts'
-import type { Alerts } from '../alerts/alerts.ts'
+import type { AlertMailing, Alerts, PublishToFeed } from '../alerts/alerts.ts'
 import type { Config } from '../config/config.ts'
+import type { Feeds } from '../feeds/feeds.ts'
 import type { LazyRouteGroups } from '../http/route.ts'
 import type { Identity } from '../identity/identity.ts'
 import { lazily } from '../lib/once.ts'
 import { retryUntilDone } from '../lib/retry.ts'
 import { exceptOutages } from '../lib/unavailable.ts'
+import type { Mail } from '../mail/mail.ts'
 import { type QueryService, TermLost } from '../query/index.ts'
 import type { Alert } from '../store/alerts/alert.ts'
 import type { Channel } from '../store/alerts/channels.ts'
-import { transactWithEvents } from '../store/cluster/event-transaction.ts'
+import { type EventTransactionEnv, transactWithEvents } from '../store/cluster/event-transaction.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { alertOwners } from './alert-owners.ts'
 import type { Base } from './base.ts'
@@ -21,6 +25,9 @@ export interface AlertParts {
   readonly query: QueryService
   readonly identity: Pick<Identity, 'users' | 'clients'>
   readonly metrics: Metrics
+  readonly mail: Mail | undefined
+  /** Undefined where streaming does not run here. */
+  readonly feeds: () => Feeds | undefined
 }
 
 /** Loaded by the first test of a channel. */
@@ -62,7 +69,7 @@ export function openAlertRoutes(base: Base, parts: AlertParts, cleanup: Cleanup)
 
 async function loadAlerts(
   { config, issuer, resources, bus, clock, logger }: Base,
-  { query, identity, metrics }: AlertParts,
+  { query, identity, metrics, mail, feeds }: AlertParts,
   onError: (error: unknown) => void,
 ): Promise<Alerts> {
   const { openAlerts } = await import('../alerts/alerts.ts')
@@ -78,6 +85,7 @@ async function loadAlerts(
     clock,
     url,
     channels: stores.channels,
+    hasMail: mail !== undefined,
     definitions: stores.alerts,
   }
   return openAlerts({
@@ -95,6 +103,8 @@ async function loadAlerts(
       now: () => ({ wall: clock(), monotonic: performance.now() }),
       mostInstances: config.alertInstances,
       historyMs: config.alertHistory,
+      mail: mail && alertMailing(mail, stores, transaction),
+      publish: (feed, message, principal, once) => publishToFeed(feeds(), feed, message, principal, once),
       onError,
       sealingKey: masterKey.derive('providers'),
       subscribe: (listener) => bus.subscribe(listener),
@@ -118,4 +128,31 @@ async function loadAlerts(
       },
     },
   })
+}
+
+function alertMailing({ port }: Mail, stores: Resources['stores'], transaction: EventTransactionEnv): AlertMailing {
+  return {
+    async findAddress(userId) {
+      const user = await stores.users.findById(userId)
+      const { email, email_verified: isVerified } = user?.profile ?? {}
+      return typeof email === 'string' && email !== '' && isVerified === true ? email : undefined
+    },
+    queuedSince: (to, since) => stores.mailQueue.queuedSince('alert', to, since),
+    async queue(mail) {
+      await transactWithEvents(transaction, (inside) => port.alert(inside, mail))
+    },
+  }
+}
+
+async function publishToFeed(
+  feeds: Feeds | undefined,
+  ...[feed, message, principal, { key, fingerprint }]: Parameters<PublishToFeed>
+): Promise<void> {
+  if (feeds === undefined) throw new Refusal('feed.unknown', 404, 'The node that delivers has no feeds')
+  await feeds.service.publish(feed, [message], principal, { owner: callOwner(principal), key, fingerprint })
+}
+
+/** As publishers are called whose keys are unique. */
+function callOwner({ kind, subject }: Principal): string {
+  return `${kind}:${subject}`
 }

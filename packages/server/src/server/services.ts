@@ -83,10 +83,10 @@ export async function openServices(
     ? await openStreamingService(base, { query, identity, metrics, rateLimits, stepUp, coverage })
     : undefined
   if (streaming !== undefined) coverage.onChanged(() => streaming.gateway.licencesChanged())
-  const alerts = query && openAlertRoutes(base, { query, identity, metrics }, cleanup)
   const feeds =
     streaming && openFeedsOnStreams(base, { identity, metrics, gateway: streaming.gateway, stepUp, coverage })
   cleanup.add(() => feeds?.close())
+  const alerts = query && openAlertRoutes(base, { query, identity, metrics, mail, feeds: () => feeds }, cleanup)
   cleanup.add(() => streaming?.close())
   return { query, identity, streaming, alerts, feeds, mail, coverage, metrics, renderMetrics, window, rateLimits }
 }

@@ -42,6 +42,7 @@ const KINDS: Readonly<Record<string, string>> = {
   'identity-linked': word('Notice: identity linked'),
   'identity-unlinked': word('Notice: identity unlinked'),
   'break-glass': word('Notice: emergency sign-in'),
+  alert: word('Alert'),
 }
 
 const STATE_NAMES: Readonly<Record<Mail['state'], string>> = {

@@ -13,7 +13,12 @@ import { nextDelay } from './schedule.ts'
 
 /** What one attempt came to. */
 export type AttemptResult =
-  | { readonly outcome: 'sent'; readonly status?: number | undefined }
+  | {
+      readonly outcome: 'sent'
+      readonly status?: number | undefined
+      /** What was sent with it. */
+      readonly together?: readonly ListedDelivery[]
+    }
   | {
       readonly outcome: 'failed'
       readonly error: string
@@ -24,6 +29,10 @@ export type AttemptResult =
   | { readonly outcome: 'dropped'; readonly error: string }
   /** The channel is disabled: it waits, and is not tried. */
   | { readonly outcome: 'held' }
+  /** It was not tried: it waits for as long. */
+  | { readonly outcome: 'postponed'; readonly waitMs: number }
+  /** It was sent with another one. */
+  | { readonly outcome: 'done' }
 
 export interface LanesEnv {
   /** Where a channel delivers to, which bounds how many are under way there. */
@@ -97,6 +106,18 @@ export class Lanes {
       lane.waiting.sort((one, other) => one.sequence - other.sequence)
       this.#schedule(lane)
     }
+  }
+
+  /** What waits in the lanes of a channel besides; undefined if the delivery itself waits no more. */
+  waitingWith({ id, alert, channel }: ListedDelivery, owner?: string): readonly ListedDelivery[] | undefined {
+    const own = this.#lanes.get(`${alert} ${channel}`)
+    if (own?.waiting.some((each) => each.id === id) !== true) return undefined
+    const others: ListedDelivery[] = []
+    for (const lane of this.#lanes.values()) {
+      if (lane.channel !== channel || lane.isHeld || (owner !== undefined && lane.owner !== owner)) continue
+      others.push(...lane.waiting.filter((each) => each.id !== id))
+    }
+    return others
   }
 
   /** Makes a delivery for each channel. They are added once they are committed. */
@@ -222,14 +243,24 @@ export class Lanes {
     const now = this.#env.clock()
     const attempts = delivery.attempts + 1
     const after = { ...delivery, attempts }
-    if (result.outcome === 'held') {
-      lane.isHeld = true
-      return
-    }
-    if (result.outcome !== 'failed') {
-      remove(lane, delivery)
-      await this.#env.commit([ended(after, result.outcome, now, result)])
-      return
+    switch (result.outcome) {
+      case 'done':
+        return
+      case 'held':
+        lane.isHeld = true
+        return
+      case 'postponed':
+        replace(lane, { ...delivery, next_at: Math.round(now + result.waitMs) })
+        return
+      case 'sent':
+      case 'dropped': {
+        const together = result.outcome === 'sent' ? (result.together ?? []) : []
+        for (const each of [delivery, ...together]) remove(this.#lane(each, lane.owner), each)
+        await this.#env.commit([after, ...together].map((each) => ended(each, result.outcome, now, result)))
+        return
+      }
+      case 'failed':
+        break
     }
     const delay = nextDelay(attempts, result.retryAfterMs)
     if (delay === undefined) {
@@ -238,10 +269,14 @@ export class Lanes {
       return
     }
     const again = { ...after, next_at: Math.round(now + delay), error: result.error, status: result.status ?? null }
-    const at = lane.waiting.findIndex(({ id }) => id === delivery.id)
-    if (at >= 0) lane.waiting[at] = again
+    replace(lane, again)
     await this.#env.commit([again])
   }
+}
+
+function replace({ waiting }: Lane, delivery: ListedDelivery): void {
+  const at = waiting.findIndex(({ id }) => id === delivery.id)
+  if (at >= 0) waiting[at] = delivery
 }
 
 function remove(lane: Lane, { id }: ListedDelivery): void {

@@ -5,6 +5,7 @@ import type { AlertRows, AlertRun, AlertState, KeeperTerm } from '../../query/in
 import type { Alert } from '../../store/alerts/alert.ts'
 import type { Channel } from '../../store/alerts/channels.ts'
 import { type AttemptEnv, attemptDelivery, deliveryHost } from '../deliver/attempt.ts'
+import { allChannels, BUILT_IN } from '../deliver/built-in.ts'
 import { Lanes } from '../deliver/lanes.ts'
 import { NO_SILENCES, type Silences } from '../states/telling.ts'
 import type { PostEnv } from '../webhook/post.ts'
@@ -15,7 +16,7 @@ import { RunningAlert, type RunningEnv, type StoredAlert } from './running-alert
 export interface AlertTermEnv
   extends PostEnv,
     Pick<RunningEnv, 'live' | 'now' | 'mostInstances' | 'url' | 'onError'>,
-    Pick<AttemptEnv, 'isKeeper' | 'disable'> {
+    Pick<AttemptEnv, 'isKeeper' | 'disable' | 'mail' | 'publish'> {
   readonly rows: AlertRows
   readonly definitions: {
     listAll(page: { readonly after: string; readonly limit: number }): Promise<readonly Alert[]>
@@ -38,6 +39,7 @@ const STARTED_AT_ONCE = 16
 const TRIM_MS = 3_600_000
 const RELOAD_RETRY_MS = 1_000
 const STOP_MS = 2_000
+const COUNTED: ReadonlySet<string> = new Set(['sent', 'failed', 'dropped'])
 
 export class AlertTerm {
   readonly #env: AlertTermEnv
@@ -65,13 +67,16 @@ export class AlertTerm {
       ...env,
       channel: (name) => this.#channels.get(name),
       alert: (id) => this.#find(id),
+      // A declared address is one mailbox, whoever owns the alerts.
+      waitingWith: (delivery, owner) =>
+        this.#lanes.waitingWith(delivery, BUILT_IN.has(delivery.channel) ? owner : undefined),
     }
     this.#lanes = new Lanes({
       hostOf: (channel) => deliveryHost(this.#channels.get(channel)),
       attempt: async (delivery) => {
         const result = await attemptDelivery(delivery, attempts)
         const kind = this.#channels.get(delivery.channel)?.kind ?? 'webhook'
-        if (result.outcome !== 'held') env.onAttempt(kind, result.outcome)
+        if (COUNTED.has(result.outcome)) env.onAttempt(kind, result.outcome)
         return result
       },
       async commit(settled) {
@@ -258,7 +263,7 @@ export class AlertTerm {
   }
 
   async #loadChannels(): Promise<void> {
-    this.#channels = new Map((await this.#env.channels.list()).map((channel) => [channel.name, channel]))
+    this.#channels = allChannels(await this.#env.channels.list())
   }
 
   #trimHistory(): void {

@@ -122,4 +122,11 @@ Guten Tag {{name}},
 
 der Zugang Ihres Kontos {{username}} zu {{subject}} endet am {{expires}}. Wenn Sie ihn behalten möchten, wenden Sie sich vorher an
 {{contact}}.`,
+  alert: `Subject: {{subject}}
+
+{{text}}
+
+{{link}}
+
+Sie bekommen diese Mail wegen eines Alarms von {{username}} bei {{brand}}.`,
 }

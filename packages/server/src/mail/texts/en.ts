@@ -121,4 +121,11 @@ You get this mail as an administrator of {{brand}}. If nobody has told you of it
 Hello {{name}},
 
 the access of your account {{username}} to {{subject}} ends on {{expires}}. To keep it, contact {{contact}} before.`,
+  alert: `Subject: {{subject}}
+
+{{text}}
+
+{{link}}
+
+You get this mail because of an alert of {{username}} at {{brand}}.`,
 }

@@ -6,10 +6,16 @@ import type { Schema } from '../database/schema.ts'
 
 export interface Channel {
   readonly name: string
-  readonly kind: 'webhook'
-  /** Of the format `standard`; undefined where the address is the secret. */
+  readonly kind: ChannelKind
+  /** Of a webhook with the format `standard`; undefined where the address is the secret. */
   readonly url: string | undefined
   readonly format: WebhookFormat
+  /** Of mail. */
+  readonly to: string | undefined
+  /** Of a feed. */
+  readonly feed: string | undefined
+  /** A template. */
+  readonly topic: string
   /** The scope that the owner of an alert needs. */
   readonly use: string
   /** Allows private and loopback addresses, and http. */
@@ -17,6 +23,9 @@ export interface Channel {
   readonly disabled: boolean
   readonly sealed: SealedSecrets
 }
+
+export const CHANNEL_KINDS = ['webhook', 'mail', 'feed'] as const
+export type ChannelKind = (typeof CHANNEL_KINDS)[number]
 
 export const WEBHOOK_FORMATS = ['standard', 'slack', 'teams'] as const
 export type WebhookFormat = (typeof WEBHOOK_FORMATS)[number]
@@ -31,6 +40,9 @@ export interface SealedSecrets {
   readonly previous?: { readonly secret: string; readonly until: number }
 }
 
+/** Where alerts are published whose channel names no topic. */
+export const DEFAULT_TOPIC = 'alerts/{{alert}}'
+
 /** How long the key before a rotation signs too. */
 export const ROTATION_MS = 24 * 3_600_000
 
@@ -41,7 +53,7 @@ export function createChannels(db: Kysely<Schema>, clock: Clock) {
   const definitions = createDefinitions<Channel>(db, clock, {
     table: 'channels',
     key: 'name',
-    absent: { url: undefined },
+    absent: { url: undefined, to: undefined, feed: undefined, topic: DEFAULT_TOPIC },
   })
   return {
     ...definitions,

@@ -18,12 +18,13 @@ export const MAIL_KINDS = {
   'identity-unlinked': { link: false, anyone: false },
   'break-glass': { link: false, anyone: false },
   'licence-ending': { link: false, anyone: false },
+  alert: { link: false, anyone: false },
 } as const
 
 export type MailKind = keyof typeof MAIL_KINDS
 
 /** Those that tell a person what happened to the account. */
-export type NoticeKind = Exclude<MailKind, 'invitation' | 'reset' | 'forgot-password' | 'verification'>
+export type NoticeKind = Exclude<MailKind, 'invitation' | 'reset' | 'forgot-password' | 'verification' | 'alert'>
 
 export function isMailKind(text: string): text is MailKind {
   return Object.hasOwn(MAIL_KINDS, text)

@@ -69,30 +69,31 @@ function queueMails({ db, engine }: Pick<Database, 'db' | 'engine'>, clock: Cloc
   return {
     /** Call it in the transaction that causes the mail. */
     async add(mail: NewMail): Promise<void> {
-      const now = clock()
-      await db
+      await db.insertInto('mail_queue').values(newRow(mail, clock())).execute()
+    },
+
+    /** False if there is one with this id. */
+    async addOnce(mail: NewMail): Promise<boolean> {
+      const row = await db
         .insertInto('mail_queue')
-        .values({
-          id: mail.id,
-          kind: mail.kind,
-          state: 'waiting',
-          user_id: mail.userId ?? null,
-          recipient: mail.recipient ?? null,
-          mailbox: null,
-          origin: mail.origin ?? null,
-          language: mail.language,
-          sealed: mail.sealed,
-          attempts: 0,
-          last_error: null,
-          created_at: now,
-          next_at: now,
-          tried_at: null,
-          expires_at: mail.expiresAt,
-          leased_by: null,
-          leased_until: null,
-          ended_at: null,
-        })
+        .values(newRow(mail, clock()))
+        .onConflict((conflict) => conflict.column('id').doNothing())
+        .returning('id')
+        .executeTakeFirst()
+      return row !== undefined
+    },
+
+    /** When mails of a kind to a recipient were queued since a time, the newest first. */
+    async queuedSince(kind: MailKind, recipient: string, since: number): Promise<number[]> {
+      const rows = await db
+        .selectFrom('mail_queue')
+        .select('created_at')
+        .where('created_at', '>', since)
+        .where('kind', '=', kind)
+        .where('recipient', '=', recipient)
+        .orderBy('created_at', 'desc')
         .execute()
+      return rows.map(({ created_at: at }) => Number(at))
     },
 
     /** In a transaction, before counting. On SQLite a transaction is the only writer anyway. */
@@ -113,6 +114,29 @@ function queueMails({ db, engine }: Pick<Database, 'db' | 'engine'>, clock: Cloc
       if (mailbox !== undefined) query = query.where('mailbox', '=', mailbox)
       return readCount(await query.select((eb) => eb.fn.countAll().as('count')).executeTakeFirst())
     },
+  }
+}
+
+function newRow(mail: NewMail, now: number) {
+  return {
+    id: mail.id,
+    kind: mail.kind,
+    state: 'waiting',
+    user_id: mail.userId ?? null,
+    recipient: mail.recipient ?? null,
+    mailbox: null,
+    origin: mail.origin ?? null,
+    language: mail.language,
+    sealed: mail.sealed,
+    attempts: 0,
+    last_error: null,
+    created_at: now,
+    next_at: now,
+    tried_at: null,
+    expires_at: mail.expiresAt,
+    leased_by: null,
+    leased_until: null,
+    ended_at: null,
   }
 }
 

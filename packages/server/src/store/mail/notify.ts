@@ -49,12 +49,26 @@ export interface NewAddress {
   readonly language: string
 }
 
-/** What pages and administration queue. */
+/** What alerts tell a user. It is queued once, whatever happens after: the id is that of the delivery. */
+export interface AlertMail {
+  readonly id: string
+  readonly userId: string
+  readonly to: string
+  readonly title: string
+  /** Lines of plain text. */
+  readonly text: string
+  /** Where the alert is in the console; empty where there is none. */
+  readonly url: string
+}
+
+/** What pages, administration and alerts queue. */
 export interface MailPort {
   readonly notify: Notify
   sendLink(stores: MailStores, link: MailedLink): Promise<void>
   /** One row whatever was typed, unless too many were asked for; it is looked up later. */
   forgotPassword(stores: MailStores, typed: ForgottenPassword): Promise<void>
+  /** False if it was queued before. */
+  alert(stores: MailStores, mail: AlertMail): Promise<boolean>
   /** Makes a link and queues its mail, unless too many were asked for; it voids earlier ones of the user. */
   verifyAddress(stores: MailStores, wanted: NewAddress): Promise<void>
 }

@@ -1,0 +1,29 @@
+/** The channels that every user has: their own mail, and their own browsers. */
+import { type Channel, DEFAULT_TOPIC } from '../../store/alerts/channels.ts'
+
+/** The verified address of the owner. */
+const OWN_MAIL: Channel = {
+  name: 'mail',
+  kind: 'mail',
+  url: undefined,
+  format: 'standard',
+  to: undefined,
+  feed: undefined,
+  topic: DEFAULT_TOPIC,
+  // Nothing but to own the alert.
+  use: '',
+  private: false,
+  disabled: false,
+  sealed: {},
+}
+
+export const BUILT_IN: ReadonlyMap<string, Channel> = new Map([[OWN_MAIL.name, OWN_MAIL]])
+
+/** Those of users, and those that are declared. */
+export function allChannels(declared: readonly Channel[]): ReadonlyMap<string, Channel> {
+  return new Map([...BUILT_IN, ...declared.map((channel) => [channel.name, channel] as const)])
+}
+
+export function mayUse({ use }: Pick<Channel, 'use'>, scopes: ReadonlySet<string>): boolean {
+  return use === '' || scopes.has(use)
+}
