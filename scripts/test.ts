@@ -59,6 +59,9 @@ const LONGEST = [
 
 /** Load, memory and repetition, which others cover in part: they run in `npm run test:all`, or by name. */
 const LONG = [
+  'alerts/crash',
+  'alerts/nodes',
+  'alerts/receivers',
   'browser/controls',
   'cli/existing-database',
   'cli/killed-start',
