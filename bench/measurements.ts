@@ -13,6 +13,7 @@ import { query } from './query.ts'
 import { replication } from './replication.ts'
 import { replicationOutage } from './replication-outage.ts'
 import { replicationRestore } from './replication-restore.ts'
+import { retention } from './retention.ts'
 import { start } from './start.ts'
 import {
   streamArrivals,
@@ -55,4 +56,5 @@ export const MEASUREMENTS: readonly Measurement[] = [
   replication,
   replicationOutage,
   replicationRestore,
+  ...retention,
 ]
