@@ -43,6 +43,8 @@ export interface RetentionSql {
   readonly isOneOf: (table: TableDefinition, rows: (rowId: Sql) => Sql) => Sql | undefined
   /** A value of a column in microseconds since the epoch. */
   readonly micros: (value: Sql, type: IqlType) => Sql
+  /** Whether deleted rows stay in an index for a while, and are passed by each read of it. */
+  readonly leavesEntries: boolean
   /** Selects, as `writer`, the transactions that have written to a table; undefined if none can run beside the one that asks. */
   readonly writers: ((table: Sql) => Sql) | undefined
 }
@@ -85,6 +87,8 @@ export class RetentionRows {
   readonly #store: ServiceStore
   readonly #sql: RetentionSql
   readonly #env: RetentionEnv
+  /** How far the sweeps of tables are that go on, by name in lower case. */
+  readonly #swept = new Map<string, bigint>()
   readonly #table: string
   readonly #cuts: string
 
@@ -149,6 +153,7 @@ export class RetentionRows {
           settling = NULL
         WHERE ${isMovable(table, value)} AND settling = ${value(settled)}`,
     ])
+    this.#swept.delete(table.name.toLowerCase())
   }
 
   /** Deletes the oldest rows before the cut, unless a hold or another definition came in between. Returns how many there were. */
@@ -160,9 +165,9 @@ export class RetentionRows {
     const builds: BuildSql[] = [
       (value) => `INSERT INTO ${this.#cuts} (name) VALUES (${value(key)})`,
       (value) => {
-        const bound = value(this.#bind(cut, type))
+        const bounds = `${place} < ${value(this.#bind(cut, type))}${this.#after(table, value)}`
         const rows = (rowId: Sql): Sql =>
-          `SELECT ${rowId} FROM ${target} WHERE ${place} < ${bound} ORDER BY ${place} LIMIT ${limit}`
+          `SELECT ${rowId} FROM ${target} WHERE ${bounds} ORDER BY ${place} LIMIT ${limit}`
         const isOneOf = this.#sql.isOneOf(table, rows)
         return `DELETE FROM ${target} WHERE ${isOneOf ?? `${place} IN (${rows(place)})`}
           AND EXISTS (SELECT 1 FROM ${this.#table} WHERE ${isMovable(table, value)} AND cut >= ${value(cut)})`
@@ -171,7 +176,23 @@ export class RetentionRows {
     ]
     const [, removed = 0] = await this.#store.writeInTerm(term, builds, onBlocked)
     if (removed > 0) this.#env.onCommit([{ name: table.name, isLive: table.isLive }])
+    if (this.#sql.leavesEntries) await this.#sweep(table, removed === limit)
     return removed
+  }
+
+  /** A sweep goes on where it is; the next one begins at the start again. */
+  async #sweep(table: TableDefinition, isGoingOn: boolean): Promise<void> {
+    const oldest = isGoingOn ? await this.oldest(table) : undefined
+    if (oldest === undefined) this.#swept.delete(table.name.toLowerCase())
+    else this.#swept.set(table.name.toLowerCase(), oldest)
+  }
+
+  /** Rows before where the sweep is are gone. */
+  #after(table: TableDefinition, value: Parameters<BuildSql>[0]): Sql {
+    const swept = this.#swept.get(table.name.toLowerCase())
+    if (swept === undefined) return ''
+    const [column, type] = timeColumn(table)
+    return ` AND ${this.#sql.identifier(column)} >= ${value(this.#bind(swept, type))}`
   }
 
   /** Undefined if there is no row. */
@@ -179,7 +200,8 @@ export class RetentionRows {
     const [column, type] = timeColumn(table)
     const least = this.#sql.micros(`min(${this.#sql.identifier(column)})`, type)
     const [row] = await this.#store.read<{ oldest: number | string | null }>(
-      () => `SELECT ${least} AS oldest FROM ${this.#store.schema}.${this.#sql.identifier(table.name)}`,
+      (value) => `SELECT ${least} AS oldest FROM ${this.#store.schema}.${this.#sql.identifier(table.name)}
+        WHERE TRUE${this.#after(table, value)}`,
     )
     return toBigint(row?.oldest ?? null)
   }

@@ -15,6 +15,7 @@ export const RETENTION_SQL: RetentionSql = {
   // Other programs may write infinite times, and those of years that IQL does not have.
   micros: (value) => `CASE WHEN ${value} IS NOT NULL THEN
     (extract(epoch from greatest(least(${value}, ${LATEST}), ${EARLIEST})) * 1000000)::bigint END`,
+  leavesEntries: true,
   writers: (table) => `SELECT DISTINCT virtualtransaction AS writer FROM pg_locks
     WHERE locktype = 'relation' AND granted AND mode IN (${WRITING}) AND relation = '${table.replaceAll("'", "''")}'::regclass
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,

@@ -10,5 +10,6 @@ export const RETENTION_SQL: RetentionSql = {
     return id === undefined ? undefined : `${id} IN (${rows(id)})`
   },
   micros: (value, { kind }) => (kind === 'Date' ? `${value} * 86400000000` : value),
+  leavesEntries: false,
   writers: undefined,
 }
