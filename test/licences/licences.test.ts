@@ -204,8 +204,8 @@ onEveryEngine('licences', (place) => {
       '.topics[3]',
       '.topics[5]',
     ])
-    assert.deepEqual(await faults({ table: 'trades', column: 'venue' }), ['.values'])
-    assert.deepEqual(await faults({ table: 'trades', column: 'venue', values: ['A', 7, 'A'] }), ['.values[2]'])
+    assert.deepEqual(await faults({ table: 'later', column: 'venue' }), ['.values'])
+    assert.deepEqual(await faults({ table: 'later', column: 'venue', values: ['A', 7, 'A'] }), ['.values[2]'])
   })
 
   test('entitlements have ids, pages and filters, and keep them when a user is renamed', async () => {

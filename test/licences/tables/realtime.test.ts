@@ -292,14 +292,45 @@ onEveryEngine('covered tables', (at) => {
     assert.deepEqual(await place.rows('SELECT id FROM free ORDER BY id'), [[1], [2]])
   })
 
-  test('a column that is not there, or may be NULL, opens nothing', async () => {
-    for (const column of ['note', 'missing']) {
-      const covers = [{ table: 'free', column, values: ['n'] }]
-      const body = { name: 'BAD', covers, default: 'realtime' }
-      assert.equal((await place.admin('POST', '/products', body)).status, 201)
-      assert.deepEqual(await place.rows('SELECT id FROM free'), [])
-      assert.equal((await place.admin('DELETE', '/products/BAD')).status, 204)
+  test('what cannot be covered is refused with its path', async () => {
+    const define = async (statement: string) => {
+      const { status, body } = await place.query(statement, place.server.admin)
+      assert.equal(status, 200, JSON.stringify(body))
     }
+    const scope = "READ SCOPE 'Platform/Market'"
+    await define(`CREATE TABLE keyless (id Integer, venue Text) ${scope}`)
+    await define(`CREATE TABLE unlogged (id Integer PRIMARY KEY) ${scope} WITH (live = off)`)
+    await define('CREATE VIEW seen AS SELECT id FROM free')
+    for (const [delay, coverage, path] of [
+      ['1 minute', { table: 'KEYLESS' }, 'covers[0].table'],
+      ['1 minute', { table: 'unlogged' }, 'covers[0].table'],
+      [undefined, { table: 'Seen' }, 'covers[0].table'],
+      [undefined, { table: 'keyless', column: 'venue', values: ['A'] }, 'covers[0].column'],
+      [undefined, { table: 'ticks', column: 'market', values: ['A'] }, 'covers[0].column'],
+      ['1 minute', { table: 'ticks', column: 'note', values: ['A'] }, 'covers[0].column'],
+    ] as const) {
+      const body = { name: 'BAD', covers: [coverage], ...(delay === undefined ? {} : { delay }) }
+      const reply = await place.admin('POST', '/products', body)
+      assert.equal(reply.status, 422, JSON.stringify(reply.body))
+      assert.equal(reply.body.Faults?.[0]?.Path ?? reply.body.Faults?.[0]?.path, path, JSON.stringify(reply.body))
+    }
+    for (const minutes of [1, 2, 3, 4]) {
+      const body = { name: `D${minutes}`, delay: `${minutes} minutes`, covers: [{ table: 'later' }] }
+      assert.equal((await place.admin('POST', '/products', body)).status, minutes < 4 ? 201 : 422)
+    }
+    for (const minutes of [1, 2, 3]) await place.admin('DELETE', `/products/D${minutes}`)
+  })
+
+  test('a column that is not there yet, or is of another table then, opens nothing', async () => {
+    const body = { name: 'EARLY', default: 'realtime', covers: [{ table: 'early', column: 'venue', values: ['A'] }] }
+    assert.equal((await place.admin('POST', '/products', body)).status, 201)
+    for (const column of ['venue Text', 'market Text NOT NULL', 'venue Double NOT NULL']) {
+      const made = `CREATE TABLE early (id Integer PRIMARY KEY, ${column}) READ SCOPE 'Platform/Market' WRITE SCOPE 'Platform/Market'`
+      assert.equal((await place.query(made, place.server.admin)).status, 200)
+      assert.deepEqual(await place.rows('SELECT id FROM early'), [])
+      assert.equal((await place.query('DROP TABLE early', place.server.admin)).status, 200)
+    }
+    assert.equal((await place.admin('DELETE', '/products/EARLY')).status, 204)
   })
 
   test('a use is in the audit log before its first row, and places are counted', async () => {

@@ -4,7 +4,7 @@ import { type ResultColumn, readParameters } from 'gatehouse-iql'
 import { noAudit, type Principal } from 'gatehouse-protocol'
 import { Availability } from '../../../packages/server/src/lib/availability.ts'
 import { NO_ATTRIBUTES } from '../../../packages/server/src/query/catalogue/attributes.ts'
-import { NO_LICENCES } from '../../../packages/server/src/query/catalogue/licences.ts'
+import { NO_COPIES, NO_LICENCES } from '../../../packages/server/src/query/catalogue/licences.ts'
 import {
   type Bindable,
   bindParameters,
@@ -79,7 +79,7 @@ export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Prom
   const auditTable = { catchUp: async () => {}, trim: async () => {} }
   const attributes = NO_ATTRIBUTES
   const stepUp = createStepUp({ clock: () => NOW, audit: noAudit })
-  const licensed = { licences: NO_LICENCES, way: 'query' } as const
+  const licensed = { licences: NO_LICENCES, copies: NO_COPIES, way: 'query' } as const
   const keeper = new Keeper({ lease: engine.lease, onError })
   const kept = new KeptViews({ engine, catalogue, keeper, milliseconds: 60_000, onError })
   const env = {

@@ -47,6 +47,8 @@ export function targetWith(isOrdered: boolean, keyNames: readonly string[] | nul
     text: '',
     owner: 'user:test',
     licensed: [],
+    labels: [],
+    asOf: () => undefined,
     usesAttributes: false,
     readsSystemTables: false,
     readsAuditLog: false,

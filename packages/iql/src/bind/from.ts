@@ -1,6 +1,16 @@
 /** Binds FROM: tables with their row filters, WITH names, sub-queries, joins and ASOF joins. */
 import type { Refusal } from 'gatehouse-protocol'
-import type { AsofJoin, BoundExpression, BoundOrder, Compare, Source } from '../bound/bound-query.ts'
+import type {
+  AsofJoin,
+  BoundBody,
+  BoundExpression,
+  BoundOrder,
+  BoundSelect,
+  Compare,
+  DerivedSource,
+  Source,
+  TableSource,
+} from '../bound/bound-query.ts'
 import { definitionIn, needsScopes, type TableView } from '../bound/catalogue-view.ts'
 import { didYouMean } from '../errors/did-you-mean.ts'
 import { expandView } from '../rewrite/expand-view.ts'
@@ -67,23 +77,58 @@ function bindTable(binding: Binding, outer: Scope, { name, alias }: TableRef): B
     const { source, columns } = expandView(binding, name, table, table.view)
     return { source, entries: [entry(source.id, alias?.text ?? table.name, columns)] }
   }
-  const id = binding.nextSource()
-  const filter = bindRowFilter(binding, table, id)
-  return {
-    source: { kind: 'table', id, table, filter },
-    entries: [entry(id, alias?.text ?? table.name, table.columns)],
-  }
+  const source = bindRows(binding, table)
+  return { source, entries: [entry(source.id, alias?.text ?? table.name, table.columns)] }
 }
 
-/** A table that the caller may not read is unknown, as if it did not exist, unless the caller may see its definition. */
+/** The rows that the caller sees of a table: of several sources one after the other. */
+function bindRows(binding: Binding, table: TableView): TableSource | DerivedSource {
+  const [first = table, ...others] = table.reads ?? []
+  if (others.length === 0) return bindRead(binding, first)
+  binding.mayCopy = true
+  const columns = table.columns.map(({ name, type, nullable }) => ({ name, type, nullable }))
+  const selectAll = (read: TableView): BoundSelect => {
+    const from = bindRead(binding, read)
+    const outputs = columns.map(({ name, type, nullable }, ordinal) => ({
+      name,
+      expression: { kind: 'column', source: from.id, ordinal, name, type, nullable } as const,
+    }))
+    const rest = { where: undefined, grouped: false, groupBy: [], having: undefined } as const
+    return { kind: 'select', distinct: false, outputs, from, columns, ...rest }
+  }
+  const body = others.reduce<BoundBody>((left, read) => {
+    return { kind: 'set', operator: 'union', all: true, left, right: selectAll(read), columns }
+  }, selectAll(first))
+  const query = { kind: 'query', with: [], body, orderBy: [], limit: undefined, offset: undefined, columns } as const
+  return { kind: 'derived', id: binding.nextSource(), query }
+}
+
+function bindRead(binding: Binding, table: TableView): TableSource {
+  const id = binding.nextSource()
+  return { kind: 'table', id, table, filter: bindRowFilter(binding, table, id) }
+}
+
+/** A table that is read. One that the caller may not read is unknown, as if it did not exist, unless the caller may see its definition. */
 export function lookupTable(binding: Binding, name: Name, scope?: Scope): TableView {
+  const table = findTable(binding, name, scope)
+  if (table.view === undefined) for (const read of table.reads ?? [table]) binding.tables.add(read)
+  return table
+}
+
+/** A table that is written to. */
+export function lookupTarget(binding: Binding, name: Name): TableView {
+  const table = findTable(binding, name)
+  if (table.view === undefined) binding.tables.add(table)
+  return table
+}
+
+function findTable(binding: Binding, name: Name, scope?: Scope): TableView {
   const table = binding.catalogue.lookup(name.text)
   if (table === undefined) {
     const hidden = binding.catalogue.hidden(name.text)
     if (hidden !== undefined) throw binding.fail('Forbidden', name.at, needsScopes(hidden))
     throw unknownTable(binding, name, cteNames(scope))
   }
-  if (table.view === undefined) binding.tables.add(table)
   if (!binding.expansion.isOpen) binding.uses.add(table)
   return table
 }

@@ -13,7 +13,7 @@ import { firstDuplicate, sameName } from '../syntax/names.ts'
 import { bindConstraints } from './check.ts'
 import { bindCondition } from './clause.ts'
 import { fitColumn } from './fit-column.ts'
-import { entry, lookupTable } from './from.ts'
+import { entry, lookupTarget } from './from.ts'
 import { bindInsertFilter, bindRowFilter } from './row-filter.ts'
 import { bindItems } from './select.ts'
 import { mapOutputs, nullAsText } from './widen-body.ts'
@@ -56,7 +56,7 @@ export function bindDelete(binding: Binding, written: Delete): Bound.Delete {
 }
 
 function writableTable(binding: Binding, name: Name): TableView {
-  const table = lookupTable(binding, name)
+  const table = lookupTarget(binding, name)
   if (table.view !== undefined)
     throw binding.fail('NotWritable', name.at, `${table.name} is a view, which is only read`, {
       hint: 'write to the tables that it reads',

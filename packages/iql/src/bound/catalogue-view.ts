@@ -71,10 +71,18 @@ export interface TableView {
   readonly isWritable: boolean
   /** Whether changes are logged, so that live queries can read only what has changed. */
   readonly isLive: boolean
+  /** What it is called in the database, where callers know it by another name: a copy stands for its table. */
+  readonly storedAs?: string | undefined
+  /** What is read in its place, if the caller does not see the table itself: the rows of all of these, each with its row filter. */
+  readonly reads?: readonly TableView[] | undefined
   /** Set for a view: it stores no rows, and the query takes its place. */
   readonly view?: ViewQuery | undefined
   /** A materialized view: its rows are stored as those of a table, and only the service writes them. */
   readonly isKept?: true | undefined
+}
+
+export function storedName({ storedAs, name }: Pick<TableView, 'storedAs' | 'name'>): string {
+  return storedAs ?? name
 }
 
 /** The query of a view, parsed when it is first used. */

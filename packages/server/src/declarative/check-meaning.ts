@@ -2,7 +2,7 @@
 import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTES } from '../resources/attributes.ts'
 import { sharedNames, type TakenNames, takenNames } from '../resources/controller-names.ts'
-import { type AnySection, byKey, type Known } from '../resources/define-resource.ts'
+import { type AnySection, byKey, type Known, type KnownTables } from '../resources/define-resource.ts'
 import { FEEDS } from '../resources/feeds.ts'
 import { PRODUCTS } from '../resources/products.ts'
 import { listResources } from '../resources/resources.ts'
@@ -30,6 +30,8 @@ export interface KnownApis {
   readonly products?: Iterable<Product>
   readonly agreements?: Iterable<Pick<Agreement, 'id'>>
   readonly feeds?: Iterable<FeedDefinition>
+  /** Undefined where those in the database are not known yet. */
+  readonly tables?: KnownTables | undefined
 }
 
 /** `existingRoles` and `existingAttributes` are those in the database, to which the file may refer; `taken` are names of controllers. */
@@ -55,6 +57,7 @@ export function checkMeaning(
   const all = {
     ...{ scopes: known, roles: roleNames, attributes: definitions, signingKeys, controllers: taken },
     ...knownLicences(declaration, stored),
+    tables: knownTables(declaration, stored.tables),
   }
   return [
     ...resources.flatMap((resource) => repeatedKeys(resource, declaration)),
@@ -80,6 +83,14 @@ function knownLicences(
     products: all && new Map(all.map((product) => [product.name, product])),
     feeds: allFeeds && new Map(allFeeds.map((feed) => [feed.name, feed])),
     agreements: stored.agreements && new Set([...stored.agreements, ...agreements].map(({ id }) => id)),
+  }
+}
+
+/** Those of the file before those in the database, which they change. */
+function knownTables({ tables = [], views = [] }: Declaration, stored: KnownTables | undefined): KnownTables {
+  return {
+    tables: [...tables.map(TABLES.toItem), ...(stored?.tables ?? [])],
+    views: [...views, ...(stored?.views ?? [])],
   }
 }
 

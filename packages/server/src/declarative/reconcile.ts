@@ -190,6 +190,7 @@ async function reconcileLocked(whole: Declared, env: ReconcileEnv, dryRun: boole
         products: state.products.values(),
         agreements: state.agreements.values(),
         feeds: state.feeds.values(),
+        tables: { tables: [...state.tables.values()], views: [...state.views.values()] },
       },
     ),
     ...(await scopeRemovalFaults(declaration, state, stores, resources)),

@@ -10,9 +10,10 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { createQueryActivity, type QueryActivity } from './activity.ts'
 import { Spools } from './bulk/spools.ts'
 import { type AttributeSource, NO_ATTRIBUTES } from './catalogue/attributes.ts'
-import { licenceRefusal, NO_LICENCES, type TableLicences } from './catalogue/licences.ts'
+import { type Copies, licenceRefusal, NO_LICENCES, type TableLicences } from './catalogue/licences.ts'
 import type { CatalogueSnapshot, TablePage } from './catalogue/snapshot.ts'
 import { withViews } from './catalogue/view-licences.ts'
+import type { Delayed } from './delayed/delayed.ts'
 import type { AgentCallRows } from './engines/agent-calls.ts'
 import type { AlertRows } from './engines/alert-rows.ts'
 import type { ColumnTables } from './engines/column-tables.ts'
@@ -34,6 +35,7 @@ import { type TableUser, tablesOfUser } from './plan/user-tables.ts'
 import type { RetentionAdministration } from './retention/administration.ts'
 import type { Retention } from './retention/retention.ts'
 import { type AuditSource, type AuditTable, createAuditTable } from './run/audit-table.ts'
+import { createCopies, setDelays } from './run/delays.ts'
 import { createRunner, type RunStatement } from './run/in-process.ts'
 import { NodeCatalogue } from './run/node-catalogue.ts'
 import { type Observe, observer, type SlowLog } from './run/observe.ts'
@@ -179,6 +181,11 @@ export class QueryService {
   readonly #observe: Observe
   readonly #live: LiveService
   readonly #endpoints: QueryEndpoints[] = []
+  /** Loaded when the first table is delayed. */
+  #delayed: Delayed | undefined
+  #loadingDelayed: Promise<void> | undefined
+  /** What plans read for callers with delayed access. */
+  readonly #copies: Copies
   /** Loaded when the first table has a retention. */
   #retention: Promise<Retention> | undefined
   readonly #timers: readonly NodeJS.Timeout[]
@@ -212,7 +219,9 @@ export class QueryService {
     this.#observe = observer(engine, options.metrics, { limits, onSlow: options.onSlow ?? (() => {}) })
     this.#liveLimits = { ...DEFAULT_LIVE_LIMITS, ...options.liveLimits }
     this.#licences = withViews(options.licences ?? NO_LICENCES, () => catalogue.snapshot)
-    this.planner = new Planner(engine, { ...DEFAULT_LIMITS, statementBytes: limits.statementBytes }, this.#licences)
+    this.#copies = createCopies(() => this.#delayed, catalogue)
+    const planLimits = { ...DEFAULT_LIMITS, statementBytes: limits.statementBytes }
+    this.planner = new Planner(engine, planLimits, this.#licences, this.#copies)
     this.running = new RunningQueries(limits, clock)
     this.#licences.onChanged((tables) => {
       const text = 'What products cover of a table has changed: run the statement again'
@@ -246,6 +255,9 @@ export class QueryService {
     this.ownQuery = createRunner({ ...this.#parts, licences: NO_LICENCES })
     catalogue.onChange(() => this.#followRetention())
     this.#followRetention()
+    catalogue.onChange(() => this.#followDelays())
+    this.#licences.onChanged(() => this.#followDelays())
+    this.#followDelays()
     this.#timers = [
       setInterval(() => this.#cleanUp(), CLEANUP_INTERVAL_MS).unref(),
       setInterval(() => this.documents.removeOrphans().catch(onError), ORPHANS_INTERVAL_MS).unref(),
@@ -265,6 +277,7 @@ export class QueryService {
       attributes: this.#options.attributes ?? NO_ATTRIBUTES,
       stepUp: this.#stepUp,
       licences: this.#licences,
+      copies: this.#copies,
       way: 'query' as const,
       observe: this.#observe,
       kept: this.views,
@@ -334,6 +347,36 @@ export class QueryService {
       audit: this.#audit,
       wake: () => void this.#retention?.then((retention) => retention.wake()),
     })
+  }
+
+  /** Copies are kept of the tables that products cover with a delay. */
+  #followDelays(): void {
+    const { definitions } = this.#catalogue.snapshot
+    this.#delayed?.follow(definitions)
+    if (this.#delayed !== undefined) return
+    const isNeeded = definitions.some(
+      ({ name, delays = [] }) => delays.length > 0 || this.#wantedDelays(name).length > 0,
+    )
+    if (!isNeeded || this.#loadingDelayed !== undefined) return
+    const { metrics, onError } = this.#options
+    this.#loadingDelayed = import('./delayed/delayed.ts')
+      .then(({ Delayed }) => {
+        this.#delayed = new Delayed({
+          ...{ keeper: this.keeper, rows: this.#engine.delayed, metrics, onError },
+          wanted: ({ name }) => this.#licences.delays(name.toLowerCase()),
+          setDelays: (table, delays) => setDelays(this.#catalogue, table, delays),
+          onChanged: () => this.#live.replanAll(),
+        })
+        this.#delayed.follow(this.#catalogue.snapshot.definitions)
+      })
+      .catch((error: unknown) => {
+        this.#loadingDelayed = undefined
+        onError(error)
+      })
+  }
+
+  #wantedDelays(table: string): readonly number[] {
+    return this.#licences.delays(table.toLowerCase()) ?? []
   }
 
   #followRetention(): void {
@@ -434,6 +477,7 @@ export class QueryService {
     this.running.stopAll()
     this.#live.close()
     this.views.close()
+    await this.#delayed?.close()
     await this.keeper.close()
     this.#catalogue.close()
     await this.#engine.close()

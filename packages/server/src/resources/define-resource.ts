@@ -296,6 +296,25 @@ export interface KnownLists {
   readonly agreements?: ReadonlySet<string> | undefined
   /** None before the first start. */
   readonly signingKeys: readonly StoredKey[]
+  /** Undefined where those in the database are not known. */
+  readonly tables?: KnownTables | undefined
+}
+
+export interface KnownTables {
+  readonly tables: readonly KnownTable[]
+  readonly views: readonly { readonly name: string }[]
+}
+
+interface KnownTable {
+  readonly name: string
+  readonly columns: readonly {
+    readonly name: string
+    readonly type: string
+    readonly primaryKey: boolean
+    readonly nullable: boolean
+  }[]
+  /** Whether changes are logged. */
+  readonly live: boolean
 }
 
 /** What may use a resource. */

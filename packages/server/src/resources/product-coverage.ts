@@ -7,7 +7,7 @@ import type { Fault } from '../schema/check-schema.ts'
 import type { FeedDefinition } from '../store/feeds/feeds.ts'
 import { type Coverage, delaysByName } from '../store/licences/coverage.ts'
 import type { Product } from '../store/licences/products.ts'
-import type { JsonObject, Known } from './define-resource.ts'
+import type { JsonObject, Known, KnownTables } from './define-resource.ts'
 import { repeated } from './names.ts'
 
 export type DeclaredCoverage = XStatic<typeof COVERAGE>
@@ -22,8 +22,6 @@ const TOPIC = /^(?:[^\p{Cc}*]+|(?:[^\p{Cc}*]*\/)?\*)$/u
 
 const OTHERS = 'others'
 /** Each takes a copy of what it shows. */
-const MOST_DELAYS = 3
-
 /** Each names one of the first four; the rest belongs to it. */
 export const COVERAGE = closed([], {
   feed: text({ pattern: CONTROLLER_NAME.source, maxLength: 64, description: 'A feed. It need not exist yet.' }),
@@ -88,11 +86,52 @@ const MEMBERS = {
 type Kind = keyof typeof MEMBERS
 const KINDS: readonly Kind[] = ['feed', 'controller', 'table', 'resource']
 
-export function coverageFaults(covers: readonly DeclaredCoverage[], hasDelay: boolean): Fault[] {
-  return covers.flatMap((coverage, index) => faultsOfOne(coverage, `covers[${index}]`, hasDelay))
+export function coverageFaults(
+  covers: readonly DeclaredCoverage[],
+  hasDelay: boolean,
+  tables: KnownTables | undefined,
+): Fault[] {
+  return covers.flatMap((coverage, index) => [
+    ...faultsOfOne(coverage, `covers[${index}]`),
+    ...tableFaults(coverage, `covers[${index}]`, hasDelay, tables),
+  ])
 }
 
-function faultsOfOne(coverage: DeclaredCoverage, path: string, hasDelay: boolean): Fault[] {
+/** Columns whose values can say which rows are covered. */
+const COVERING_TYPES: readonly string[] = ['Text', 'Integer', 'Boolean', 'Uuid', 'Date']
+
+/** Of a table that is there. */
+function tableFaults(
+  { table: name = '', column }: DeclaredCoverage,
+  path: string,
+  hasDelay: boolean,
+  { tables, views }: KnownTables = { tables: [], views: [] },
+): Fault[] {
+  const isNamed = (known: { readonly name: string }): boolean => known.name.toLowerCase() === name.toLowerCase()
+  if (views.some(isNamed)) return [{ path: `${path}.table`, text: `${name} is a view: cover the tables that it reads` }]
+  const table = tables.find(isNamed)
+  if (table === undefined) return []
+  const faults: Fault[] = []
+  if (hasDelay && !table.columns.some(({ primaryKey }) => primaryKey))
+    faults.push({ path: `${path}.table`, text: `a product with a delay needs a primary key, and ${name} has none` })
+  if (hasDelay && !table.live)
+    faults.push({
+      path: `${path}.table`,
+      text: `a product with a delay needs the changes of ${name}, which is live = off`,
+    })
+  if (column === undefined) return faults
+  const found = table.columns.find((known) => known.name.toLowerCase() === column.toLowerCase())
+  const fault = (text: string): number => faults.push({ path: `${path}.column`, text })
+  if (found === undefined) fault(`${name} has no column ${column}`)
+  else if (found.nullable) fault(`${column} of ${name} may be NULL`)
+  else if (!COVERING_TYPES.includes(found.type))
+    fault(`${column} of ${name} has none of the types ${COVERING_TYPES.join(', ')}`)
+  return faults
+}
+
+const MOST_DELAYS = 3
+
+function faultsOfOne(coverage: DeclaredCoverage, path: string): Fault[] {
   const named = KINDS.filter((kind) => coverage[kind] !== undefined)
   const [kind] = named
   if (kind === undefined || named.length > 1)
@@ -106,8 +145,6 @@ function faultsOfOne(coverage: DeclaredCoverage, path: string, hasDelay: boolean
       faults.every((fault) => fault.path !== `${path}.${member}`)
     )
       faults.push({ path: `${path}.${member}`, text: `is no member of the coverage of a ${kind}` })
-  if (kind === 'table' && hasDelay)
-    faults.push({ path: `${path}.table`, text: 'a product with a delay cannot cover tables in this version' })
   if (coverage.controller !== undefined && BUILT_IN_CONTROLLERS.includes(coverage.controller))
     faults.push({ path: `${path}.controller`, text: `${coverage.controller} is a built-in controller` })
   const { resource, topics, column, values, ids, actions } = coverage

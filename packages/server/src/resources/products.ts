@@ -85,7 +85,7 @@ export const PRODUCTS = {
   declare: declareProduct,
   compare: presentProduct,
   namedScopes: 'none',
-  refersTo: ['agreements', 'feeds'],
+  refersTo: ['agreements', 'feeds', 'tables'],
   faults: productFaults,
   faultsTogether: (after) =>
     after.length > MOST_PRODUCTS
@@ -149,7 +149,10 @@ export const PRODUCTS = {
   },
 } as const satisfies Resource<Product, DeclaredProduct>
 
-function productFaults(product: DeclaredProduct, { agreements, feeds }: Pick<Known, 'agreements' | 'feeds'>): Fault[] {
+function productFaults(
+  product: DeclaredProduct,
+  { agreements, feeds, tables }: Pick<Known, 'agreements' | 'feeds' | 'tables'>,
+): Fault[] {
   const { delay, default: byDefault, agreement, trial, covers = [] } = product
   const faults: Fault[] = []
   const fault = (path: string, text: string | undefined) => text !== undefined && faults.push({ path, text })
@@ -161,7 +164,7 @@ function productFaults(product: DeclaredProduct, { agreements, feeds }: Pick<Kno
   if (product.when_full !== undefined && product.simultaneous === undefined) fault('when_full', 'needs simultaneous')
   if (agreement !== undefined && agreements?.has(agreement) === false)
     fault('agreement', unknownName('agreement', agreement, agreements))
-  faults.push(...coverageFaults(covers, delay !== undefined))
+  faults.push(...coverageFaults(covers, delay !== undefined, tables))
   if (delay !== undefined) faults.push(...heldFeedFaults(covers, feeds))
   return faults
 }

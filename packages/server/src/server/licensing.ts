@@ -48,6 +48,7 @@ export function openCoverage(env: CoverageEnv): Coverage {
   const listeners: (() => void)[] = []
   const tableListeners: ((tables: ReadonlySet<string>) => void)[] = []
   let tablesVersion = 0
+  let isLoaded = false
   const closing = new AbortController()
   let databaseClock: DatabaseClock | undefined
   const clock = lazily(async () => {
@@ -64,13 +65,15 @@ export function openCoverage(env: CoverageEnv): Coverage {
     hasProducts = declared.length > 0
     if (licensing === undefined) {
       if (hasProducts) jobs ??= await startJobs(env, await clock())
-      if (!declared.some(({ covers }) => covers.some((each) => !('resource' in each)))) return
-      licensing = await loadLicensing(env, await clock())
+      const isNeeded = declared.some(({ covers }) => covers.some((each) => !('resource' in each)))
+      if (isNeeded) licensing = await loadLicensing(env, await clock())
     }
-    const tables = await licensing.opened.reload()
+    const tables = (await licensing?.opened.reload()) ?? new Set<string>()
+    const isFirst = !isLoaded
+    isLoaded = true
     if (tables.size > 0) tablesVersion++
-    for (const listener of listeners) listener()
-    if (tables.size > 0) for (const listener of tableListeners) listener(tables)
+    if (licensing !== undefined) for (const listener of listeners) listener()
+    if (tables.size > 0 || isFirst) for (const listener of tableListeners) listener(tables)
   }
 
   /** One after the other: the last one sees the last change. */
@@ -102,6 +105,7 @@ export function openCoverage(env: CoverageEnv): Coverage {
         return tablesVersion
       },
       covers: (table) => licensing?.opened.tables.coverage(table),
+      delays: (table) => (isLoaded ? (licensing?.opened.tables.delays(table) ?? []) : undefined),
       find: (caller, table) => licensing?.opened.tables.find(caller, table),
       hold: (caller, tables) => open().tables.hold(caller, tables),
       follow: (caller, onChange) => open().tables.follow(caller, onChange),

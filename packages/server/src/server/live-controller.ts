@@ -126,6 +126,7 @@ function streamRefusal(error: unknown): Refusal {
     case 'Licence.Needed':
     case 'Licence.Places':
     case 'Licence.Displaced':
+    case 'Licence.NotReady':
       return refuse('Authority', licenceContext(known))
     case 'Limit.Rows':
       return refuse('Limited', 'rows')

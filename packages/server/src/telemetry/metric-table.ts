@@ -84,7 +84,7 @@ export const METRICS = {
     'product',
   ),
   gatehouse_licence_lateness_seconds: histogram(
-    'How much later than it was old enough delayed readers were shown something, by kind: "feed".',
+    'How much later than it was old enough delayed readers were shown something, by kind: "feed" or "table".',
     [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60],
     'kind',
   ),

@@ -127,7 +127,7 @@ export async function readItem<Item extends object, Declared extends object>(
 async function readKnown(
   { refersTo = [] }: Pick<AnyResource, 'refersTo'>,
   stores: Stores,
-  { issuer, provisioning = false, loadedControllers }: AdminEnv,
+  { issuer, provisioning = false, loadedControllers, definitions }: AdminEnv,
 ): Promise<Known> {
   const roles = refersTo.includes('roles') ? await stores.roles.list() : []
   const attributes = refersTo.includes('attributes') ? await stores.attributes.list() : []
@@ -145,6 +145,7 @@ async function readKnown(
       ? new Set((await stores.licences.agreements.list()).map(({ id }) => id))
       : undefined,
     signingKeys: refersTo.includes('signingKeys') ? await stores.signingKeys.list() : [],
+    tables: refersTo.includes('tables') ? await definitions() : undefined,
     controllers: takenNames(loadedControllers),
     issuer,
   }

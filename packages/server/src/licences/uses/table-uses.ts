@@ -3,6 +3,7 @@
  * follow find it at once. A live query has uses of its own.
  */
 import type { Principal, Refusal } from 'gatehouse-protocol'
+import { delaysByName } from '../../store/licences/coverage.ts'
 import type { Product } from '../../store/licences/products.ts'
 import type { Way } from '../places.ts'
 import { isReason, licenceNeeded, licenceUnavailable } from '../refusals.ts'
@@ -64,6 +65,7 @@ export function openTableUses({ uses, standings, onError }: TableUsesEnv) {
   const kept = new Map<string, KeptUse>()
   const followed = new Set<Followed>()
   let coverages: ReadonlyMap<string, TableCoverage> = new Map()
+  let delays: ReadonlyMap<string, readonly number[]> = new Map()
   const timer = setInterval(() => {
     const before = performance.now() - QUERY_LINGER_MS
     for (const [key, known] of kept) if (known.listeners.size === 0 && known.usedAt < before) drop(key, known)
@@ -127,11 +129,14 @@ export function openTableUses({ uses, standings, onError }: TableUsesEnv) {
   return {
     /** Takes over what products cover, and returns the tables that these cover otherwise than before. */
     cover(products: ReadonlyMap<string, Product>): ReadonlySet<string> {
-      const before = coverages
+      const [before, delaysBefore] = [coverages, delays]
       coverages = tableCoverages(products.values())
+      delays = delaysByName(products.values(), 'table')
       const changed = new Set(
         [...new Set([...before.keys(), ...coverages.keys()])].filter(
-          (table) => before.get(table)?.key !== coverages.get(table)?.key,
+          (table) =>
+            before.get(table)?.key !== coverages.get(table)?.key ||
+            delaysBefore.get(table)?.join() !== delays.get(table)?.join(),
         ),
       )
       accesses.setFree(products)
@@ -142,6 +147,9 @@ export function openTableUses({ uses, standings, onError }: TableUsesEnv) {
     },
 
     coverage: (table: string): TableCoverage | undefined => coverages.get(table),
+
+    /** In milliseconds, the shortest first. */
+    delays: (table: string): readonly number[] => delays.get(table) ?? [],
 
     get isEmpty(): boolean {
       return coverages.size === 0

@@ -28,6 +28,8 @@ export interface TableDefinition {
   readonly retention?: RetentionDefinition | undefined
   /** Whether no row may be deleted. Absent: false. */
   readonly isHeld?: boolean | undefined
+  /** In milliseconds: for each a copy holds the rows as they were that long ago (engines/delayed-copies.ts). Absent: none. */
+  readonly delays?: readonly number[] | undefined
   /** Microseconds since the epoch. */
   readonly created: bigint
   /** Set by the database when the table is created: what the object ids of PostgreSQL's catalogue are derived from. */
@@ -124,6 +126,7 @@ export function writeDefinition(table: TableDefinition): string {
     ...(table.isColumnar ? { columnar: true } : {}),
     ...(table.retention === undefined ? {} : { retention: table.retention }),
     ...(table.isHeld ? { held: true } : {}),
+    ...((table.delays ?? []).length === 0 ? {} : { delays: table.delays }),
     ...(table.stepUp === undefined ? {} : { stepUp: table.stepUp }),
     ...(table.view === undefined ? {} : { view: table.view }),
     ...(table.kept === undefined ? {} : { kept: table.kept }),
@@ -166,6 +169,7 @@ export function readDefinition(row: CatalogueRow): TableDefinition {
     ...(stored.columnar ? { isColumnar: true } : {}),
     ...(stored.retention === undefined ? {} : { retention: stored.retention }),
     ...(stored.held ? { isHeld: true } : {}),
+    ...(stored.delays === undefined ? {} : { delays: stored.delays }),
     created: row.created,
     ...(row.id === null ? {} : { id: Number(row.id) }),
     ...(stored.stepUp === undefined ? {} : { stepUp: stored.stepUp }),
@@ -217,6 +221,7 @@ interface StoredDefinition {
   readonly retention?: RetentionDefinition
   /** Absent: false. */
   readonly held?: boolean
+  readonly delays?: readonly number[]
   readonly stepUp?: StepUpRules
   readonly view?: ViewDefinition
   readonly kept?: KeptDefinition

@@ -23,7 +23,9 @@ export interface TableLicences {
   hold(caller: LicensedCaller, tables: readonly string[]): HeldTables | Promise<HeldTables>
   /** For a live query. */
   follow(caller: LicensedCaller, onChange: () => void): FollowedTables
-  /** Called when products cover other tables, or parts of them: with the names of these. */
+  /** The delays that products have for a table, in milliseconds. Undefined while products are not known. */
+  delays(table: string): readonly number[] | undefined
+  /** Called when products cover other tables, or parts of them, or have other delays: with the names of these tables. */
   onChanged(listener: (tables: ReadonlySet<string>) => void): void
 }
 
@@ -91,6 +93,7 @@ export const NO_LICENCES: TableLicences = {
   find: () => undefined,
   hold: () => ({ find: () => undefined, refusal: undefined, onLowered: () => () => {} }),
   follow: () => ({ find: () => undefined, refusalFor: () => undefined, setPrincipal() {}, close() {} }),
+  delays: () => [],
   onChanged() {},
 }
 
@@ -101,7 +104,8 @@ export function licenceRefusal(
   text: string,
   members: Readonly<Record<string, unknown>> = {},
 ): Refusal {
-  return new Refusal(code, HTTP_ERRORS[code].status, text, { members })
+  const { status } = HTTP_ERRORS[code]
+  return new Refusal(code, status, text, { members, ...(status === 503 && { headers: { 'retry-after': '1' } }) })
 }
 
 /** What a caller may see of covered tables, as far as a statement is planned with it. */
@@ -110,8 +114,28 @@ export interface TableRights {
   find(table: string): TableAccess | undefined
 }
 
+/** Copies of tables as they were some time ago. */
+export interface Copies {
+  /** Changes with what `find` finds. */
+  readonly version: number
+  /** The copy of a table, if its rows are known. The delay is in milliseconds. */
+  find(table: TableView, delay: number): TableView | undefined
+  /**
+   * A time as of which the rows of a copy are, or a moment later, if they are read after `since` by the monotonic clock: in microseconds
+   * since the epoch.
+   */
+  asOf(table: string, delay: number, since?: number): bigint | undefined
+}
+
+export const NO_COPIES: Copies = { version: 0, find: () => undefined, asOf: () => undefined }
+
 /** Tables as callers with this access see them; by that of the catalogue, which is another one after each change. */
-const LICENSED = new WeakMap<TableView, Map<TableAccess, TableView>>()
+const LICENSED = new WeakMap<TableView, Map<TableAccess, Licensed>>()
+
+interface Licensed {
+  readonly copiesVersion: number
+  readonly table: TableView
+}
 /** Of tables as callers see them. */
 const ACCESSES = new WeakMap<TableView, TableAccess>()
 
@@ -120,12 +144,18 @@ export function findAccess(table: TableView): TableAccess | undefined {
   return ACCESSES.get(table)
 }
 
-/** The table with what a licence leaves of it: rows without real-time access do not exist for the caller. */
-export function applyLicence(table: TableView, access: TableAccess): TableView {
-  const known = LICENSED.get(table) ?? new Map<TableAccess, TableView>()
+/** The table with what a licence leaves of it: rows without access do not exist for the caller, and delayed ones are read from copies. */
+export function applyLicence(table: TableView, access: TableAccess, copies: Copies): TableView {
+  const known = LICENSED.get(table) ?? new Map<TableAccess, Licensed>()
   LICENSED.set(table, known)
   const found = known.get(access)
-  if (found !== undefined) return found
+  if (found?.copiesVersion === copies.version) return found.table
+  const licensed = createLicensed(table, access, copies)
+  known.set(access, { copiesVersion: copies.version, table: licensed })
+  return licensed
+}
+
+function createLicensed(table: TableView, access: TableAccess, copies: Copies): TableView {
   const isWritten = (part: AccessPart) => part.access === 'realtime' || part.products.length === 0
   const visible = chooseRows(table, access, isRealtime)
   const inserted = visible && both(chooseRows(table, access, isWritten), table.rowFilter)
@@ -134,9 +164,31 @@ export function applyLicence(table: TableView, access: TableAccess): TableView {
     rowFilter: both(visible, table.rowFilter),
     ...(visible === undefined ? {} : { insertFilter: inserted ?? boolean(true) }),
   }
-  known.set(access, licensed)
   ACCESSES.set(licensed, access)
-  return licensed
+  const delays = new Set(access.parts.filter(isDelayed).map(({ delay }) => delay))
+  const copied = [...delays].sort(ascending).flatMap((delay): TableView[] => {
+    const copy = copies.find(table, delay)
+    if (copy === undefined) return []
+    const rows = chooseRows(table, access, (part) => isDelayed(part) && part.delay === delay)
+    const read = { ...copy, rowFilter: both(rows, table.rowFilter) }
+    ACCESSES.set(read, access)
+    return [read]
+  })
+  if (copied.length === 0) return licensed
+  return remember({ ...licensed, reads: access.parts.some(isRealtime) ? [licensed, ...copied] : copied }, access)
+}
+
+function remember(table: TableView, access: TableAccess): TableView {
+  ACCESSES.set(table, access)
+  return table
+}
+
+function isDelayed({ access }: Pick<AccessPart, 'access'>): boolean {
+  return access === 'delayed'
+}
+
+function ascending(one: number, other: number): number {
+  return one - other
 }
 
 const NOTHING = new Map<string, TableAccess>()

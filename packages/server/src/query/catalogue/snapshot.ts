@@ -17,7 +17,7 @@ import { rebind } from './create-table.ts'
 import { type TableDefinition, usedBy } from './definition.ts'
 import { findRowFilter } from './kept-filter.ts'
 import { findKeyLimit } from './key-limit.ts'
-import { applyLicence, type TableRights } from './licences.ts'
+import { applyLicence, NO_COPIES, type TableRights } from './licences.ts'
 import { ADMIN_SCOPE, SYSTEM_TABLES, systemDefinitions } from './system-tables.ts'
 import { createTableView } from './table-view.ts'
 
@@ -208,6 +208,7 @@ export function viewFor(
   snapshot: CatalogueSnapshot,
   scopes: ReadonlySet<string>,
   licensed?: TableRights,
+  copies = NO_COPIES,
 ): CatalogueView {
   const mayDefine = scopes.has(ADMIN_SCOPE)
   const mayRead = (table: TableView): boolean => mayReadTable(snapshot, scopes, table)
@@ -217,7 +218,7 @@ export function viewFor(
       const table = snapshot.table(name)
       if (table === undefined || !mayRead(table)) return undefined
       const access = licensed === undefined || table.isSystem ? undefined : licensed.find(table.name.toLowerCase())
-      return access === undefined ? table : applyLicence(table, access)
+      return access === undefined ? table : applyLicence(table, access, copies)
     },
     hidden(name) {
       const table = snapshot.table(name)

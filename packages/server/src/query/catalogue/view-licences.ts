@@ -46,6 +46,8 @@ export function withViews(licences: TableLicences, snapshot: () => CatalogueSnap
         close: () => followed.close(),
       }
     },
+    // Former rows of materialized views are not kept: who has delayed access to the table has none to them.
+    delays: (name) => (snapshot().findDefinition(name)?.kept === undefined ? licences.delays(name) : []),
     onChanged(listener) {
       licences.onChanged((tables) => {
         const views = snapshot().definitions.flatMap(({ name, kept }) => (kept === undefined ? [] : name.toLowerCase()))

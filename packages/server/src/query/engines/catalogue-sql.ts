@@ -17,6 +17,7 @@ import { refuseAgainstRetention } from '../catalogue/retention.ts'
 import { refuse } from '../errors.ts'
 import { AGENT_CALLS } from './agent-calls.ts'
 import { createAlertTables } from './alert-tables.ts'
+import { createCopyTables } from './delayed-copies.ts'
 import { DOCUMENT_READERS, DOCUMENTS } from './document-rows.ts'
 import type { Dialect, Sql } from './emit/dialect.ts'
 import type { Bind, Bindable, SqlStatement } from './emit/parameters.ts'
@@ -99,6 +100,7 @@ export function createSystemTables(dialect: CatalogueDialect): Sql[] {
     )`,
     ...createRetentionTables(dialect),
     ...createAlertTables(dialect),
+    ...createCopyTables(dialect),
   ]
 }
 
@@ -227,6 +229,10 @@ export function createIndex(table: string, index: IndexDefinition, dialect: Tabl
   return plain(`CREATE ${index.unique ? 'UNIQUE ' : ''}INDEX ${target} (${columns.join(', ')})`)
 }
 
+export function dropIndex(index: string, dialect: TableDialect): Sql {
+  return `DROP INDEX ${dialect.schema}.${indexName(index, dialect)}`
+}
+
 /** Queries that fail if a row has a value that is too long for the index. */
 function refuseLongValues(table: TableDefinition, index: IndexDefinition, dialect: CatalogueDialect): SqlStatement[] {
   const keys = table.indexes.map(({ columns }) => columns.map(({ name }) => name))
@@ -258,7 +264,7 @@ function alterTable(
   fill: Bindable,
   dialect: CatalogueDialect,
 ): readonly SqlStatement[] {
-  const { addColumn, identifier, schema } = dialect
+  const { addColumn, identifier } = dialect
   const target = tableName(table, dialect)
   switch (step.kind) {
     case 'rights':
@@ -273,7 +279,7 @@ function alterTable(
     case 'create-index':
       return [createIndex(table, step.index, dialect)]
     case 'drop-index':
-      return [plain(`DROP INDEX ${schema}.${indexName(step.index, dialect)}`)]
+      return [plain(dropIndex(step.index, dialect))]
   }
 }
 

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import { type IqlType, isLongType } from 'gatehouse-iql'
 import type { CatalogueChange, TableDefinition } from '../catalogue/definition.ts'
+import { isDelayed } from './delayed-copies.ts'
 import type { Sql } from './emit/dialect.ts'
 
 /** Names that begin with _gh_ are reserved for the service. */
@@ -22,6 +23,8 @@ export const LOG_OP = {
   insert: 1,
   update: 2,
   delete: 3,
+  /** The row as it is now, where the entry of the change has it as it was (PostgreSQL). */
+  became: 4,
 } as const
 
 export interface LogColumn {
@@ -42,6 +45,11 @@ interface LoggedTable {
 /** The other columns of a table with a key. They are o0, o1, … in the log, and hold the row before an update or a deletion. */
 export function formerColumns({ columns, primaryKey }: LoggedTable): LogColumn[] {
   return primaryKey.length === 0 ? [] : columns.filter(({ name }) => !primaryKey.includes(name))
+}
+
+/** Those of a delayed table, as the row became. They are n0, n1, … in the log: its copies are moved by them. */
+export function newColumns(table: LoggedTable & Pick<TableDefinition, 'delays'>): LogColumn[] {
+  return isDelayed(table) ? formerColumns(table) : []
 }
 
 /** Longer rows are not kept in the log, because each update would add another copy. */
@@ -86,7 +94,7 @@ export function toLogChange(change: CatalogueChange): LogChange {
         step.kind === 'create-index' ||
         step.kind === 'drop-index' ||
         step.kind === 'replace-view' ||
-        (step.kind === 'rights' && from.isLive === table.isLive)
+        (step.kind === 'rights' && from.isLive === table.isLive && isDelayed(from) === isDelayed(table))
       return isKept ? { drop: undefined, create: undefined } : { drop: change.name, create: logged(table) }
     }
   }

@@ -11,6 +11,7 @@ import type { AlertRows } from './alert-rows.ts'
 import type { AuditCopy } from './audit-copy.ts'
 import type { ColumnTables } from './column-tables.ts'
 import type { WrittenTable } from './commit-listeners.ts'
+import type { DelayedRows } from './delayed-rows.ts'
 import type { DocumentRows } from './document-rows.ts'
 import type { Dialect } from './emit/dialect.ts'
 import type { Bind, Bindable, EmittedSql, Placeholders, ScalarBindable, SharedValues } from './emit/parameters.ts'
@@ -57,6 +58,8 @@ export interface Engine {
   readonly live: LiveSource
   readonly retention: RetentionRows
   readonly kept: KeptEngine
+  /** Copies of tables as they were some time ago. */
+  readonly delayed: DelayedRows
   /** Absent if the engine has no column segments. */
   readonly columns?: ColumnTables
   readonly load: EngineLoad

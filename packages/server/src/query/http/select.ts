@@ -232,8 +232,10 @@ function afterKey(order: readonly Order[], key: readonly (string | null)[], valu
 
 function keyColumns(bound: Bound, table: TableView, order: readonly Order[]): KeyColumn[] {
   const { statement } = bound
-  if (statement.kind !== 'query' || statement.body.kind !== 'select' || statement.body.from?.kind !== 'table') return []
-  const source = statement.body.from.id
+  const from = statement.kind === 'query' && statement.body.kind === 'select' ? statement.body.from : undefined
+  // With rows as of several times, the table is a query in FROM.
+  if (from?.kind !== 'table' && from?.kind !== 'derived') return []
+  const source = from.id
   return order.map(({ column: name }) => {
     const ordinal = table.columns.findIndex((column) => column.name === name)
     const column = table.columns[ordinal]

@@ -3,6 +3,7 @@
 import type { Context } from '../../http/context.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Trace } from '../../telemetry/trace.ts'
+import { writeLicenceHeader } from '../catalogue/licence-labels.ts'
 import { refuse } from '../errors.ts'
 import { type Encoding, type ReadOutcome, reportsTruncation } from '../model/result.ts'
 import { endOfResult, endOfText, errorInResult, type ResultEnd } from '../results/encoders.ts'
@@ -110,6 +111,8 @@ class Reply {
 
   send(): Sent {
     const result = this.#result
+    const { labels } = this.#run
+    if (labels.length > 0) this.#context.setHeader('licence', writeLicenceHeader(labels))
     if (result.kind !== 'whole') return this.#sendRows(result)
     try {
       const { text, outcome } = result.read
@@ -191,6 +194,7 @@ class Reply {
       requestId: this.#context.id,
       elapsedMs: Math.round(this.#run.elapsed),
       rowsAffected: undefined,
+      licence: this.#run.labels,
       isTruncated,
       // Without rows there is no row to continue after.
       nextCursor: truncated === 'no' || rowCount === 0 ? undefined : cursor?.(outcome),

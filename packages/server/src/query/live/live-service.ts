@@ -19,6 +19,7 @@ import { viewFor } from '../catalogue/snapshot.ts'
 import { refuse } from '../errors.ts'
 import { PlanPending, whenPlanned } from '../plan/long-plans.ts'
 import { callOwner } from '../run/call.ts'
+import { refuseUnready } from '../run/licensed.ts'
 import type { NodeCatalogue } from '../run/node-catalogue.ts'
 import type { Observe } from '../run/observe.ts'
 import { shownStatement } from '../run/running.ts'
@@ -103,9 +104,7 @@ export class LiveService implements LiveQueries {
       licences: options.licences,
       onChanged: (subscriber) => this.#replan(subscriber, subscriber.principal),
     })
-    options.licences.onChanged(() => {
-      this.#replanAll().catch(onError)
-    })
+    options.licences.onChanged(() => this.replanAll())
     this.#subscriberEnv = {
       counts,
       onError,
@@ -117,9 +116,7 @@ export class LiveService implements LiveQueries {
     }
     this.#sweep = setInterval(() => this.#tick(), Math.min(SWEEP_MS, limits.progressMs / 2))
     this.#sweep.unref()
-    this.#stopWatching = catalogue.onChange(() => {
-      this.#replanAll().catch(onError)
-    })
+    this.#stopWatching = catalogue.onChange(() => this.replanAll())
   }
 
   async describe(request: Parameters<LiveQueries['describe']>[0]): Promise<LiveDescription> {
@@ -324,9 +321,11 @@ export class LiveService implements LiveQueries {
     )
   }
 
-  #requireLicences(subscriber: Subscriber, { licensed }: LiveTarget): void {
-    const refusal = licensed.length === 0 ? undefined : this.#licences.refusalFor(subscriber, licensed)
+  #requireLicences(subscriber: Subscriber, { licensed, plan }: LiveTarget): void {
+    if (licensed.length === 0) return
+    const refusal = this.#licences.refusalFor(subscriber, licensed)
     if (refusal !== undefined) throw refusal
+    refuseUnready(plan.tables)
   }
 
   #requireStepUp({ request }: Subscriber, principal: Principal, { stepUp, plan }: LiveTarget): void {
@@ -394,6 +393,11 @@ export class LiveService implements LiveQueries {
     )
     if (isHidden) return refuse('Auth.MissingScope', 'You are no longer allowed to read the tables of this statement')
     return error instanceof Refusal ? error : failed()
+  }
+
+  /** What plans are made with has changed. */
+  replanAll(): void {
+    this.#replanAll().catch(this.#options.onError)
   }
 
   async #replanAll(): Promise<void> {

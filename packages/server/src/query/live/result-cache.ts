@@ -159,8 +159,9 @@ export class ResultCache {
 
   async #load(entry: Entry): Promise<LiveResult> {
     const { target, charge, reading } = entry
+    const startedAt = performance.now()
     const { next, positions } = await readState(target, this.#env.reader, { signal: reading.signal })
-    const result = new LiveResult(target, next, positions, this.#seal)
+    const result = new LiveResult(target, next, positions, this.#seal, startedAt)
     // Dropped while it was read: the service has closed, or all waiting subscribers have left.
     if (this.#entries.get(target.identity) !== entry) throw shuttingDown()
     entry.result = result

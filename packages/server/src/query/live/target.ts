@@ -1,10 +1,11 @@
 /** What a live statement means for its caller: the plan, its values, and the identity of the result that callers share. */
 import { createHash } from 'node:crypto'
-import { type IqlValue, readParameters } from 'gatehouse-iql'
+import { type IqlValue, readParameters, storedName, type TableView } from 'gatehouse-iql'
 import type { Principal, StepUpNeed } from 'gatehouse-protocol'
 import type { AttributeValues } from '../../store/accounts/user.ts'
 import { type AttributeInputs, attributeInputs } from '../catalogue/attributes.ts'
-import type { TableRights } from '../catalogue/licences.ts'
+import { describeLicences, type LicenceLabel, listTimes } from '../catalogue/licence-labels.ts'
+import { type Copies, NO_COPIES, type TableRights } from '../catalogue/licences.ts'
 import { type CatalogueSnapshot, visibleViews } from '../catalogue/snapshot.ts'
 import type { ParameterSource } from '../engines/emit/parameter-source.ts'
 import {
@@ -43,6 +44,10 @@ export interface LiveTarget {
   readonly text: string
   /** The covered tables that it reads, by names in lower case. */
   readonly licensed: readonly string[]
+  /** What is said of rows that are delayed or left out, without times. */
+  readonly labels: readonly LicenceLabel[]
+  /** A time as of which delayed rows are, if they were read after `since` by the monotonic clock. */
+  asOf(since: number): string | undefined
   /** The owner of the query when it runs. */
   readonly owner: string
   /** Whether row filters use attributes of the caller. */
@@ -74,6 +79,7 @@ export interface TargetEnv {
   readonly planner: Planner
   readonly clock: () => number
   readonly catalogue: Pick<NodeCatalogue, 'snapshot'>
+  readonly copies: Copies
 }
 
 /**
@@ -96,7 +102,7 @@ export function planTarget(
   const owner = callOwner(principal)
   const tables = plan.tables
     .filter(({ isSystem }) => !isSystem)
-    .map(({ name }) => name)
+    .map(storedName)
     .sort()
   const attributes = attributeInputs(values, planned.bound.attributes, snapshot.attributes)
   const run = createRunValues(principal, parameters, attributes, env)
@@ -105,7 +111,8 @@ export function planTarget(
     const parameters = bindParameters(emitted, { ...run(), since: sincePositions(since) }, env.engine.bind)
     return { owner, tables, statement, parameters, encoding, since }
   }
-  const shape = [encoding.rows, encoding.integers, plan.keyNames, columns]
+  const labels = planned.licensed.length === 0 ? [] : describeLicences(plan.tables, NO_COPIES)
+  const shape = [encoding.rows, encoding.integers, plan.keyNames, columns, ...labels]
   const family = plan.family === undefined ? undefined : createFamily(plan.family)
   const identity = JSON.stringify(
     family === undefined
@@ -123,6 +130,8 @@ export function planTarget(
     encoding,
     text,
     licensed: planned.licensed.map(({ table }) => table),
+    labels,
+    asOf: (since) => (labels.length === 0 ? undefined : earliest(planned.bound.tables, env.copies, since)),
     owner,
     usesAttributes: planned.bound.attributes.size > 0,
     stepUp: planned.stepUp,
@@ -144,6 +153,11 @@ export function planTarget(
       readFormer: (position) => parts(former(), { of: 'changed rows', table, position }),
     }
   }
+}
+
+function earliest(tables: readonly TableView[], copies: Copies, since: number): string | undefined {
+  const [first] = listTimes(tables, copies, since).sort()
+  return first === undefined ? undefined : new Date(Number(first / 1000n)).toISOString()
 }
 
 /** Callers with the same statement and the same scopes share its plan. */

@@ -13,6 +13,8 @@ export interface TextEncoding extends ValueForms {
 
 interface BinaryEncoding extends ValueForms {
   readonly format: BinaryFormat
+  /** What files say of licences, under the key `licence` of their metadata. */
+  readonly licence?: string
 }
 
 interface ValueForms {

@@ -1,6 +1,13 @@
 /** Whether a statement can be live, by which method, and what identifies its rows. */
 
-import type { BoundExpression, BoundQuery, BoundSelect, TableSource, TableView } from 'gatehouse-iql'
+import {
+  type BoundExpression,
+  type BoundQuery,
+  type BoundSelect,
+  storedName,
+  type TableSource,
+  type TableView,
+} from 'gatehouse-iql'
 import { once } from '../../lib/once.ts'
 import type { EmittedSql } from '../engines/emit/parameters.ts'
 import { createEmission, type EmissionOptions, emitQuery } from '../engines/emit/query.ts'
@@ -121,7 +128,7 @@ function planFamily(query: BoundQuery, { select, source }: OneTable, key: LiveKe
   const changed = emitPart('as they are', select.outputs)
   // Whether a row belonged to a result is enough.
   const former = once(() => emitPart('as they were', []))
-  return createFamily({ table: source.table.name, terms, changed, former })
+  return createFamily({ table: storedName(source.table), terms, changed, former })
 }
 
 /** A select from one table. */

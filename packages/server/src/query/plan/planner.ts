@@ -5,6 +5,7 @@ import {
   type BoundExpression,
   type BoundQuery,
   bind,
+  type CatalogueView,
   DEFAULT_LIMITS,
   type Delete,
   findLiterals,
@@ -21,7 +22,15 @@ import {
 } from 'gatehouse-iql'
 import type { StepUpNeed } from 'gatehouse-protocol'
 import { atOnce, type Steps } from '../../lib/turns.ts'
-import { findAccess, NO_LICENCES, noAccess, type TableLicences, type TableRights } from '../catalogue/licences.ts'
+import {
+  type Copies,
+  findAccess,
+  NO_COPIES,
+  NO_LICENCES,
+  noAccess,
+  type TableLicences,
+  type TableRights,
+} from '../catalogue/licences.ts'
 import { type CatalogueSnapshot, viewFor } from '../catalogue/snapshot.ts'
 import { AUDIT_LOG } from '../catalogue/system-tables.ts'
 import type { EmittedColumnPlan, NotPlanned } from '../engines/emit/column-plan.ts'
@@ -37,7 +46,7 @@ import { TextEncoders } from '../results/encoders.ts'
 import { type AutoParameter, findAutoParameters, readAutoParameters } from './auto-parameters.ts'
 import { estimateCost, isBoundedWrite } from './cost.ts'
 import { LONG_CHARACTERS, LongPlans, PlanPending, whenPlanned } from './long-plans.ts'
-import { type CachedPlan, MAX_KEY_LENGTH, PlanCache, type PlanRights, ShapeCache } from './plan-caches.ts'
+import { type CachedPlan, isPlannedFor, MAX_KEY_LENGTH, PlanCache, type PlanRights, ShapeCache } from './plan-caches.ts'
 import { statementNeed } from './step-up.ts'
 import { refuseUnready } from './unready.ts'
 
@@ -57,8 +66,8 @@ export interface Planned extends CachedPlan {
   readonly readsAuditLog: boolean
   /** What the statement demands of the sign-in of its caller: undefined for almost every one. What runs the plan checks it. */
   readonly stepUp: StepUpNeed | undefined
-  /** Which products covered tables when it was made. */
-  readonly licencesVersion: number
+  /** Plans of another one are invalid: tables, what products cover, or copies have changed. */
+  readonly epoch: number
 }
 
 type Unemitted = Pick<Planned, 'text' | 'scopes' | 'licensed' | 'snapshot' | 'bound' | 'autoParameters' | 'literals'>
@@ -102,14 +111,19 @@ export class Planner {
   /** Of long statements, by text or key. */
   readonly #long = new LongPlans<Planned>()
   readonly #licences: Pick<TableLicences, 'version' | 'covers'>
+  readonly #copies: Copies
   #version = 0
   #licencesVersion = 0
+  #copiesVersion = 0
+  #epoch = 0
 
   constructor(
     engine: Engine,
     limits: Limits = DEFAULT_LIMITS,
     licences: Pick<TableLicences, 'version' | 'covers'> = NO_LICENCES,
+    copies: Copies = NO_COPIES,
   ) {
+    this.#copies = copies
     this.#engine = engine
     this.limits = limits
     this.#licences = licences
@@ -175,10 +189,20 @@ export class Planner {
     return whenPlanned(() => this.planInTurns(owner, caller, snapshot, text))
   }
 
+  /** Whether the plan is what it would be now. Throws a PlanPending while what the caller has of its tables is not known. */
+  isCurrent(plan: Planned, caller: PlanRights, snapshot: CatalogueSnapshot): boolean {
+    this.#follow(snapshot)
+    return plan.epoch === this.#epoch && plan.scopes === caller.scopes && isPlannedFor(plan, caller)
+  }
+
   /** Who does not say what it has of covered tables has nothing of these. */
   #rights(caller: PlanRights): PlanRights {
     const { scopes, tables } = caller
     return this.#licences.version === 0 || tables !== undefined ? caller : { scopes, tables: nothing(this.#licences) }
+  }
+
+  #view(snapshot: CatalogueSnapshot, { scopes, tables }: PlanRights): CatalogueView {
+    return viewFor(snapshot, scopes, tables, this.#copies)
   }
 
   #access({ scopes }: PlanRights, { tables }: Bound): Pick<Planned, 'scopes' | 'licensed'> {
@@ -193,8 +217,11 @@ export class Planner {
   }
 
   #follow({ version }: CatalogueSnapshot): void {
-    if (version === this.#version && this.#licences.version === this.#licencesVersion) return
-    this.#licencesVersion = this.#licences.version
+    const [licences, copies] = [this.#licences.version, this.#copies.version]
+    if (version === this.#version && licences === this.#licencesVersion && copies === this.#copiesVersion) return
+    this.#licencesVersion = licences
+    this.#copiesVersion = copies
+    this.#epoch++
     this.#statements.clear()
     this.#shapes.clear()
     this.#built.clear()
@@ -213,7 +240,7 @@ export class Planner {
     const statement = parse(text, this.limits, tokens)
     yield
     const written = shape === undefined ? undefined : findLiterals(statement, shape)
-    const bound = bind(statement, text, viewFor(snapshot, rights.scopes, rights.tables), written)
+    const bound = bind(statement, text, this.#view(snapshot, rights), written)
     yield
     const autoParameters = shape === undefined ? [] : findAutoParameters(bound, shape, snapshot)
     const literals = shape === undefined ? [] : (readAutoParameters(autoParameters, shape) ?? [])
@@ -229,7 +256,7 @@ export class Planner {
     const { text = '', options } = built
     const statement = built.statement()
     yield
-    const bound = bind(statement, text, viewFor(snapshot, rights.scopes, rights.tables), undefined, options)
+    const bound = bind(statement, text, this.#view(snapshot, rights), undefined, options)
     yield
     const given = { text, ...this.#access(rights, bound), snapshot, bound, autoParameters: [], literals: [] }
     const made = yield* this.#emit(given, built.keys?.(bound) ?? [], built.bulk)
@@ -246,7 +273,7 @@ export class Planner {
       encoders: new TextEncoders(bound.columns),
       read: undefined,
       stepUp: statementNeed(bound, snapshot),
-      licencesVersion: this.#licences.version,
+      epoch: this.#epoch,
       readsAuditLog: bound.tables.some(({ isSystem, name }) => isSystem && name === AUDIT_LOG),
     }
     switch (statement.kind) {

@@ -9,9 +9,9 @@ import { representation } from '../types/types.ts'
 import { arrowColumn, type ColumnData } from './arrow-columns.ts'
 import { type FlatNode, integer, type Slot, table, writeFlatBuffer } from './flatbuffer.ts'
 
-export function createArrowEncoder(columns: readonly ResultColumn[]): RowEncoder {
+export function createArrowEncoder(columns: readonly ResultColumn[], licence?: string): RowEncoder {
   const builders = columns.map(({ type }) => arrowColumn(type))
-  let schema: Uint8Array | undefined = writeMessage(SCHEMA, buildSchema(columns), [])
+  let schema: Uint8Array | undefined = writeMessage(SCHEMA, buildSchema(columns, licence), [])
   let rows = 0
   let pending = 0
   return {
@@ -87,7 +87,7 @@ function padded(length: number): number {
   return Math.ceil(length / ALIGNMENT) * ALIGNMENT
 }
 
-function buildSchema(columns: readonly ResultColumn[]): FlatNode {
+function buildSchema(columns: readonly ResultColumn[], licence: string | undefined): FlatNode {
   const fields = columns.map(({ name, type, nullable }) => {
     const [kind, ...slots] = typeSlots(representation(type).arrow.type)
     // Readers require the list of children, even if it is empty.
@@ -95,7 +95,10 @@ function buildSchema(columns: readonly ResultColumn[]): FlatNode {
     const text: FlatNode = { kind: 'text', text: name }
     return table(text, integer(1, nullable ? 1 : 0), integer(1, kind), table(...slots), undefined, children)
   })
-  return table(undefined, { kind: 'tables', tables: fields })
+  const all: FlatNode = { kind: 'tables', tables: fields }
+  if (licence === undefined) return table(undefined, all)
+  const metadata = table({ kind: 'text', text: 'licence' }, { kind: 'text', text: licence })
+  return table(undefined, all, { kind: 'tables', tables: [metadata] })
 }
 
 /** The number of the type in the union `Type` of Schema.fbs, and the slots of its table. */

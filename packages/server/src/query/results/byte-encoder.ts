@@ -27,11 +27,11 @@ export async function createEncoder(encoding: Encoding, columns: readonly Result
     }
     case 'arrow': {
       const { createArrowEncoder } = await import('./arrow.ts')
-      return createArrowEncoder(columns)
+      return createArrowEncoder(columns, encoding.licence)
     }
     case 'parquet': {
       const { ParquetEncoder } = await import('./parquet/encoder.ts')
-      return new ParquetEncoder(columns)
+      return new ParquetEncoder(columns, encoding.licence)
     }
   }
 }

@@ -177,6 +177,8 @@ export interface ResultEnd {
   readonly nextCursor?: string | undefined
   /** A limit of the service truncated the result, not the caller's own limit. */
   readonly isTruncated: boolean
+  /** Rows that are delayed or left out. */
+  readonly licence?: readonly object[]
 }
 
 /** The bytes after the last row. */
@@ -195,14 +197,15 @@ export function endOfResult(encoding: Encoding, outcome: ReadOutcome, end: Resul
 
 /** The trailer of a text format; empty in formats without one. */
 export function endOfText({ format }: Encoding, { rowCount }: ReadOutcome, end: ResultEnd): string {
-  const { rowsAffected, isTruncated, nextCursor, requestId, elapsedMs } = end
+  const { rowsAffected, isTruncated, nextCursor, requestId, elapsedMs, licence = [] } = end
   switch (format) {
     case 'json': {
       const affected = rowsAffected === undefined ? '' : `,"RowsAffected":${rowsAffected}`
       const truncated = isTruncated ? ',"Truncated":true' : ''
       const next = nextCursor === undefined ? '' : `,"NextCursor":${JSON.stringify(nextCursor)}`
       const request = `,"RequestId":${jsonText(requestId)},"ElapsedMs":${elapsedMs}`
-      return `],"RowCount":${rowCount}${affected}${truncated}${next}${request}}`
+      const licences = licence.length === 0 ? '' : `,"Licence":${JSON.stringify(licence)}`
+      return `],"RowCount":${rowCount}${affected}${truncated}${next}${licences}${request}}`
     }
     case 'ndjson':
       if (!isTruncated && nextCursor === undefined) return ''

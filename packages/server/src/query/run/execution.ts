@@ -2,6 +2,7 @@
 
 import { type BoundStatement, type Constraint, type CreateTable, insertQuery, type Query } from 'gatehouse-iql'
 import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
+import { describeLicences, writeLicences } from '../catalogue/licence-labels.ts'
 import type { WrittenTable } from '../engines/commit-listeners.ts'
 import { type Bindable, bindParameters, sizeOfAll } from '../engines/emit/parameters.ts'
 import { findRowTracking, isChecked } from '../engines/emit/write.ts'
@@ -52,6 +53,7 @@ export async function execute(run: RunningCall, env: ExecutionEnv): Promise<Quer
     case 'explain': {
       const plan = introspect(statement, run, env.engine)
       const lines = [...(await explainColumns(statement.statement, run, env))]
+      lines.push(...writeLicences(describeLicences(bound.tables, env.copies)))
       if (statement.analyzed !== undefined) lines.push(...(await analyze(statement.analyzed, run, env)))
       return { kind: 'rows', encoders, rows: [...plan, ...lines.map((line) => [line])], isTruncated: false }
     }

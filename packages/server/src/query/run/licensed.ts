@@ -3,6 +3,7 @@ import type { Bound, BoundStatement, TableView } from 'gatehouse-iql'
 import type { Refusal } from 'gatehouse-protocol'
 import {
   type AccessPart,
+  type Copies,
   findAccess,
   type HeldTables,
   isRealtime,
@@ -18,6 +19,7 @@ import type { Planned } from '../plan/planner.ts'
 
 export interface LicensedEnv {
   readonly licences: TableLicences
+  readonly copies: Copies
   /** How tables are used here. */
   readonly way: LicensedCaller['way']
 }
@@ -114,6 +116,7 @@ function requireFor({ bound }: Planned, held: HeldTables, { licences }: Pick<Lic
   const { statement, tables } = bound
   const find = (table: TableView) => (table.isSystem ? undefined : held.find(table.name.toLowerCase()))
   const used = tables.flatMap((table) => find(table) ?? [])
+  refuseUnready(tables.filter((table) => !('table' in statement) || table !== statement.table))
   switch (statement.kind) {
     case 'insert':
     case 'update':
@@ -137,6 +140,18 @@ function requireFor({ bound }: Planned, held: HeldTables, { licences }: Pick<Lic
     }
     default:
       break
+  }
+}
+
+/** Refuses tables of which the caller has former rows only, where these are not known yet. */
+export function refuseUnready(read: readonly TableView[]): void {
+  for (const table of read) {
+    const { parts = [] } = findAccess(table) ?? {}
+    const isMissing = table.storedAs === undefined && !parts.some(isRealtime)
+    const products = parts.flatMap(({ access, product }) => (access === 'delayed' ? (product ?? []) : []))
+    if (!isMissing || products.length === 0) continue
+    const text = `The former rows of ${table.name} are not known yet`
+    throw licenceRefusal('Licence.NotReady', text, { Products: [...new Set(products)].sort() })
   }
 }
 

@@ -17,7 +17,7 @@ export interface NodeCatalogueOptions {
   readonly settle?: (() => Promise<void>) | undefined
   /** Throws while nodes of an earlier version run. */
   readonly requireUpgraded?: (() => Promise<void>) | undefined
-  readonly licences?: Pick<TableLicences, 'covers'> | undefined
+  readonly licences?: Pick<TableLicences, 'covers' | 'delays'> | undefined
 }
 
 export class NodeCatalogue {
@@ -26,7 +26,7 @@ export class NodeCatalogue {
   readonly #attributes: AttributeSource
   readonly #settle: () => Promise<void>
   readonly #requireUpgraded: () => Promise<void>
-  readonly #licences: Pick<TableLicences, 'covers'>
+  readonly #licences: Pick<TableLicences, 'covers' | 'delays'>
   /** Immutable. Each load replaces it. */
   snapshot = new CatalogueSnapshot([])
   #loading: Promise<void> | undefined
@@ -87,7 +87,7 @@ export class NodeCatalogue {
   ): Promise<WriteReply | undefined> {
     for (const { change } of changes) refuseCoveringColumn(change, this.#licences)
     if (changes.some(({ change }) => concernsRetention(change))) await this.#requireUpgraded()
-    const reply = await this.#engine.change({ changes, ...options })
+    const reply = await this.#engine.change({ changes: changes.map((step) => this.#withDelays(step)), ...options })
     await this.refresh()
     await this.#bus.publish({ kind: 'catalogue-changed' })
     await this.#settle()
@@ -98,6 +98,16 @@ export class NodeCatalogue {
   async announce(): Promise<void> {
     await this.refresh()
     await this.#bus.publish({ kind: 'catalogue-changed' })
+  }
+
+  /** A new table that a product covers has its copies from the beginning. */
+  #withDelays(step: ChangeStep): ChangeStep {
+    const { change } = step
+    if (change.kind !== 'create') return step
+    const { view, kept, isLive, primaryKey, name } = change.table
+    const delays = this.#licences.delays(name.toLowerCase()) ?? []
+    const canHave = view === undefined && kept === undefined && isLive && primaryKey.length > 0
+    return canHave && delays.length > 0 ? { ...step, change: { ...change, table: { ...change.table, delays } } } : step
   }
 
   close(): void {
@@ -117,7 +127,7 @@ export class NodeCatalogue {
 }
 
 /** The column that says which product covers a row stays what it is. */
-function refuseCoveringColumn(change: CatalogueChange, licences: Pick<TableLicences, 'covers'>): void {
+function refuseCoveringColumn(change: CatalogueChange, licences: Pick<TableLicences, 'covers' | 'delays'>): void {
   if (change.kind !== 'alter') return
   const { step, name } = change
   if (step.kind !== 'drop-column' && step.kind !== 'rename-column') return

@@ -4,10 +4,10 @@
  */
 import { type Principal, Refusal } from 'gatehouse-protocol'
 import type { OpenSpan } from '../../telemetry/trace.ts'
+import { describeLicences, type LicenceLabel } from '../catalogue/licence-labels.ts'
 import type { HeldTables } from '../catalogue/licences.ts'
 import { type CatalogueSnapshot, viewFor } from '../catalogue/snapshot.ts'
 import { whenPlanned } from '../plan/long-plans.ts'
-import { isPlannedFor } from '../plan/plan-caches.ts'
 import type { BuiltStatement, Planned, Planner } from '../plan/planner.ts'
 import { asUnavailable } from '../unavailable.ts'
 import {
@@ -70,7 +70,7 @@ export function run<Parts extends CallParts>(
     env.running.check(call.principal, call.requestId)
     const ready = prepare(call, env)
     const small = ready instanceof Promise ? undefined : readSmall(ready.query, env)
-    if (small !== undefined && !(ready instanceof Promise)) run.held = ready.query.held
+    if (small !== undefined && !(ready instanceof Promise)) run.useLicences(ready.query)
     if (ready instanceof Promise || small === undefined) return runLater(run, ready, env)
     return { parts: ready.parts, result: { kind: 'whole', read: small }, run }
   } catch (error) {
@@ -111,7 +111,7 @@ function prepare<Parts extends CallParts>(
       }
       requireLicences(plans, held, env)
     }
-    const query = withAttributes(held === undefined ? asked : { ...asked, held }, env)
+    const query = withAttributes(held === undefined ? asked : withLabels(asked, held, env), env)
     return query instanceof Promise ? query.then((query) => ({ parts, query })) : { parts, query }
   }
   const parts = whenPlanned(() => plan(planning))
@@ -119,6 +119,18 @@ function prepare<Parts extends CallParts>(
 }
 
 type PlanningEnv = Pick<ExecutionEnv, 'planner' | 'catalogue' | 'licences' | 'way'>
+
+/** Files have what is said of licences inside. */
+function withLabels(asked: QueryCall, held: HeldTables, { copies }: RunEnv): QueryCall {
+  const labels = describeLicences(
+    listParts(asked).flatMap(({ planned }) => planned.bound.tables),
+    copies,
+  )
+  if (labels.length === 0) return { ...asked, held }
+  const { encoding } = asked
+  const isFile = encoding.format === 'arrow' || encoding.format === 'parquet'
+  return { ...asked, held, labels, encoding: isFile ? { ...encoding, licence: JSON.stringify(labels) } : encoding }
+}
 
 /** What a call plans its statements with: the rights of its caller, and the tables of this moment. */
 export class Planning {
@@ -155,9 +167,8 @@ export class Planning {
   }
 
   /** Whether a plan that was made before is what it would be now. Throws a PlanPending as `planAtOnce` does. */
-  isCurrent({ snapshot, scopes, licensed, licencesVersion }: Planned): boolean {
-    if (snapshot !== this.snapshot || scopes !== this.rights.scopes) return false
-    return licencesVersion === this.#env.licences.version && isPlannedFor({ scopes, licensed }, this.rights)
+  isCurrent(planned: Planned): boolean {
+    return this.#env.planner.isCurrent(planned, this.rights, this.snapshot)
   }
 }
 
@@ -191,7 +202,7 @@ async function runLater<Parts extends CallParts>(
     const running = run.begin()
     const { parts, query } = pending instanceof Promise ? await pending : pending
     running.tables = query.planned.bound.tables
-    run.held = query.held
+    run.useLicences(query)
     run.watch()
     if (pending instanceof Promise) running.signal.throwIfAborted()
     const result = await execute({ ...query, running }, env)
@@ -228,6 +239,8 @@ export class Run {
   readonly #started = performance.now()
   /** Of tables that products cover. */
   held: HeldTables | undefined
+  /** What the caller is told of rows that are delayed or left out. */
+  labels: readonly LicenceLabel[] = []
   #running: RunningQuery | undefined
   #onEnd: (() => void) | undefined
   #unwatch: (() => void) | undefined
@@ -255,6 +268,11 @@ export class Run {
     this.#running = running
     this.#onEnd = onBegin?.(running)
     return running
+  }
+
+  useLicences({ held, labels = [] }: QueryCall): void {
+    this.held = held
+    this.labels = labels
   }
 
   /** It is stopped when its licences end. */

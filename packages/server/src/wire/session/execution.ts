@@ -1,6 +1,7 @@
 /** The execution of a statement, until its last row: sends rows as fast as the client reads, and waits while its portal is suspended. */
 import type { Refusal } from 'gatehouse-protocol'
-import { type Run, type RunningQuery, refuse } from '../../query/index.ts'
+import { type Run, type RunningQuery, refuse, writeLicences } from '../../query/index.ts'
+import { noticeResponse } from '../protocol/replies.ts'
 import type { RowOutput, SessionCaller, SessionEnv, SessionOutput } from './contract.ts'
 import { WireError } from './failure.ts'
 import { freeChunks, type RowStream } from './portal/row-stream.ts'
@@ -68,6 +69,12 @@ export class Execution {
     this.#scopes = scopes
     this.#env = env
     this.affected = affected
+  }
+
+  /** What the client is told of rows that are delayed or left out. */
+  get notices(): readonly string[] {
+    const { labels } = this.#run
+    return labels.length === 0 ? [] : writeLicences(labels)
   }
 
   get hasEnded(): boolean {
@@ -246,6 +253,11 @@ export class Execution {
     }
     this.#run.end()
   }
+}
+
+export function writeNotices(execution: Execution, replies: { write(bytes: Uint8Array): unknown }): void {
+  for (const message of execution.notices)
+    replies.write(noticeResponse({ severity: 'NOTICE', sqlstate: '00000', message }))
 }
 
 export function tooLarge(): Refusal {

@@ -13,6 +13,7 @@ import {
   type GroupKey,
   isConstant,
   type Source,
+  storedName,
   type TableSource,
 } from 'gatehouse-iql'
 import { once } from '../../../lib/once.ts'
@@ -94,11 +95,11 @@ export function emitPartGroups(query: BoundQuery, emission: Emission): PartGroup
   // So does how many values each percentile may hold: as in the usual plan.
   if (nodes.aggregates.some((node) => isPercentile(node.function))) emitQuery(query, emission)
   return {
-    name: from.table.name,
+    name: storedName(from.table),
     table: emission.dialect.tableName(from.table),
     rowId,
     alias: `s${from.id}`,
-    joined: join?.right.kind === 'table' ? join.right.table.name : undefined,
+    joined: join?.right.kind === 'table' ? storedName(join.right.table) : undefined,
     keys: groupBy.length,
     isSlowFromRows: parts.areSlow,
     create: `CREATE TABLE ${PARTS} (${[...names, ...parts.definitions].join(', ')})`,

@@ -20,6 +20,7 @@ import { alwaysLogged, toLogChange } from '../change-log.ts'
 import type { SqlStatement } from '../emit/parameters.ts'
 import type { ChangeRequest, ChangeStep, Stoppable, WriteReply } from '../engine.ts'
 import type { KeptPlan } from '../kept-engine.ts'
+import { changeCopies } from './delayed/copies.ts'
 import { POSTGRES } from './dialect/dialect.ts'
 import { runOnce } from './idempotency-keys.ts'
 import { catchUpViews, followKept, moveViews } from './kept/kept-changes.ts'
@@ -127,6 +128,7 @@ async function applyChange(client: PoolClient, step: ChangeStep, kept: readonly 
   }
   if (isKept) await followKept(client, step.change, gone, definitions)
   await retention.afterChange(client, step.change)
+  await changeCopies(client, step.change, entry && readDefinition(entry), CATALOGUE)
 }
 
 /** A table that was moved here from the embedded engine keeps the word. */

@@ -5,6 +5,7 @@ import type { CatalogueRow } from '../../catalogue/definition.ts'
 import { AgentCallRows } from '../agent-calls.ts'
 import { AlertRows } from '../alert-rows.ts'
 import { AuditCopy } from '../audit-copy.ts'
+import { DelayedRows } from '../delayed-rows.ts'
 import { DocumentRows } from '../document-rows.ts'
 import type { EmittedSql, Placeholders } from '../emit/parameters.ts'
 import type {
@@ -29,6 +30,7 @@ import { WatchRows } from '../watch-rows.ts'
 import { writeBulk } from './bulk.ts'
 import { change, readCatalogue } from './catalogue.ts'
 import { type OpenDatabase, openDatabase } from './database.ts'
+import { POSTGRES_COPIES } from './delayed/copy-sql.ts'
 import { boundedRows } from './dialect/bounded-sql.ts'
 import { POSTGRES } from './dialect/dialect.ts'
 import { findResponse } from './idempotency-keys.ts'
@@ -63,6 +65,7 @@ class PostgresEngine implements Engine {
   readonly live: PostgresLiveSource
   readonly retention: RetentionRows
   readonly kept: PostgresKeptViews
+  readonly delayed: DelayedRows
   readonly #open: OpenDatabase
   readonly #signal: CommitSignal
   readonly #ownsServers: boolean
@@ -91,6 +94,7 @@ class PostgresEngine implements Engine {
       onCommit: (tables) => this.live.committed(tables),
       readNumber: (statement) => readNumber(this, statement),
     })
+    this.delayed = new DelayedRows(store, POSTGRES_COPIES, (tables) => this.live.committed(tables))
   }
 
   readonly finish = (placeholders: Placeholders, text: string): EmittedSql => placeholders.numbered(text)

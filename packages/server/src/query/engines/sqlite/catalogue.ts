@@ -28,10 +28,12 @@ import {
   tableName,
 } from '../catalogue-sql.ts'
 import { alwaysLogged, hasLog, toLogChange } from '../change-log.ts'
+import { listCopies } from '../delayed-copies.ts'
 import type { SqlStatement } from '../emit/parameters.ts'
 import type { ChangeStep } from '../engine.ts'
 import type { KeptPlan } from '../kept-engine.ts'
 import * as columns from './columns/column-changes.ts'
+import { beginCopies, changeCopies, prepareCopies } from './delayed/copies.ts'
 import { SQLITE } from './dialect/dialect.ts'
 import { catchUpViews, moveViews } from './kept/catch-up-views.ts'
 import { dropAside } from './kept/kept-write.ts'
@@ -79,7 +81,9 @@ export function prepareCatalogue(database: Database): void {
       database.exec(numberEntries(dialect))
       for (const table of systemDefinitions()) run(database, storeEntry(table, true, dialect))
       const tables = readCatalogue(database).map(readDefinition)
-      prepareLogs(database, tables)
+      prepareCopies(database, tables, CATALOGUE)
+      const renewed = prepareLogs(database, [...tables, ...listCopies(tables).map(({ definition }) => definition)])
+      beginCopies(database, tables, renewed)
       columns.prepareColumns(database, tables)
       retention.prepareRetention(database, tables)
     })
@@ -119,6 +123,7 @@ function applyChange(database: Database, step: ChangeStep, kept: readonly KeptPl
   if (base !== undefined) replaceLogged(database, base, dialect)
   columns.afterChange(database, step.change)
   retention.afterChange(database, step.change)
+  changeCopies(database, step.change, entry && readDefinition(entry), CATALOGUE)
 }
 
 /** The table whose log must have other columns, because a materialized view of it is new or gone. */

@@ -8,6 +8,7 @@ import { withHorizon } from '../../catalogue/retention.ts'
 import { AgentCallRows } from '../agent-calls.ts'
 import { AlertRows } from '../alert-rows.ts'
 import { AuditCopy } from '../audit-copy.ts'
+import { DelayedRows } from '../delayed-rows.ts'
 import { DocumentRows } from '../document-rows.ts'
 import type { EmittedSql, Placeholders } from '../emit/parameters.ts'
 import type {
@@ -28,11 +29,13 @@ import { KeeperLease } from '../keeper-lease.ts'
 import type { PartsRun } from '../parts-run.ts'
 import { readNumber } from '../read-number.ts'
 import { RetentionRows } from '../retention-rows.ts'
+import { type BuildSql, buildStatement } from '../service-store.ts'
 import { TableSizes } from '../table-sizes.ts'
 import { WatchRows } from '../watch-rows.ts'
 import { readCatalogue } from './catalogue.ts'
 import { Compaction } from './columns/compaction.ts'
 import { closeDatabase, type OpenDatabase, openDatabase, watched } from './database.ts'
+import { sqliteCopies } from './delayed/copy-sql.ts'
 import { SQLITE } from './dialect/dialect.ts'
 import { asRefusal } from './failure.ts'
 import { SqliteKeptViews } from './kept/kept-views.ts'
@@ -46,6 +49,12 @@ import { SpoolTable } from './spool/spool-table.ts'
 import { tableSize } from './table-size.ts'
 import { findResponse } from './write/idempotency-keys.ts'
 import { change, writeApart, writeBulk, writeShort } from './write-dispatch.ts'
+
+/** A long write of the service itself. */
+const SERVICE_WRITE = {
+  ...{ owner: undefined, tables: [], returning: [], tracksRows: false, isShort: false },
+  ...{ rowLimit: 0, mustBeWhole: false, idempotencyKey: undefined },
+}
 
 export function openSqliteEngine(options: EngineOptions): Engine {
   return new SqliteEngine(openDatabase(options), options)
@@ -65,6 +74,7 @@ class SqliteEngine implements Engine {
   readonly lease: KeeperLease
   readonly live: SqliteLiveSource
   readonly retention: RetentionRows
+  readonly delayed: DelayedRows
   readonly columns: Compaction
   readonly kept: SqliteKeptViews
   readonly #open: OpenDatabase
@@ -87,6 +97,8 @@ class SqliteEngine implements Engine {
       readNumber: (statement) => readNumber(this, statement),
     })
     this.kept = new SqliteKeptViews(store, { ...open, write: (request) => this.write(request) })
+    const copies = sqliteCopies((builds) => this.#runApart(builds))
+    this.delayed = new DelayedRows(store, copies, (tables) => this.live.committed(tables))
     this.columns = new Compaction({ ...open, columns })
     this.#keptBytes = columns.keptBytes ?? 0
   }
@@ -130,6 +142,16 @@ class SqliteEngine implements Engine {
       // A failed write may or may not have been committed.
       this.live.committed(request.tables)
     }
+  }
+
+  /** Returns the rows that all statements have changed. */
+  async #runApart(builds: readonly BuildSql[]): Promise<number> {
+    const steps = builds.map((build) => {
+      const { sql, parameters } = buildStatement(build, () => '?')
+      return { sql, parameterSets: [parameters] }
+    })
+    const { outcome } = await writeApart(this.#open, { ...SERVICE_WRITE, steps, running: new AbortController() })
+    return outcome.rowsAffected
   }
 
   /** SQLite's triggers cannot say what the horizon is. */

@@ -83,6 +83,8 @@ export class LiveResult {
   #position: string | undefined
   #sealedAt = 0
   #progress: LiveMessage | undefined
+  /** Of delayed rows. */
+  #asOf: string | undefined
   /** By whether they answer a resume. */
   readonly #snapshots = new Map<boolean, SnapshotMessages>()
   /**
@@ -91,8 +93,10 @@ export class LiveResult {
    */
   readonly #steps = new Map<string, Promise<Step> | KeptStep>()
 
-  constructor(target: LiveTarget, state: LiveState, positions: Positions, seal: PositionSeal) {
+  /** `startedAt`: when the state began to be read, by the monotonic clock. */
+  constructor(target: LiveTarget, state: LiveState, positions: Positions, seal: PositionSeal, startedAt = 0) {
     this.target = target
+    this.#asOf = target.asOf(startedAt)
     this.#state = state
     this.#positions = positions
     this.#seal = seal
@@ -196,6 +200,7 @@ export class LiveResult {
 
   #advance(at: number): void {
     this.#version++
+    this.#asOf = this.target.asOf(at)
     this.#changedAt = at
     this.#position = undefined
     this.#steps.clear()
@@ -215,12 +220,19 @@ export class LiveResult {
     const { method, plan, columns } = this.target
     const { rows } = this.#state
     return new SnapshotMessages(this.#state, {
-      head: { method, keyNames: plan.keyNames, columns, isAnswer },
+      head: { method, keyNames: plan.keyNames, columns, licence: this.#describeLicence(), isAnswer },
       position,
       open: () => increment(this.#reading, rows),
       close: () => decrement(this.#reading, rows),
       isCurrent: () => this.#state.rows === rows,
     })
+  }
+
+  #describeLicence(): string {
+    const { labels } = this.target
+    const asOf = this.#asOf === undefined ? {} : { AsOf: this.#asOf }
+    if (labels.length === 0) return ''
+    return JSON.stringify(labels.map((label) => (label.Access === 'delayed' ? { ...label, ...asOf } : label)))
   }
 
   /** Encodes a step once for all subscribers at the same version. A failure is not kept: the next call tries again. */
@@ -264,9 +276,13 @@ export class LiveResult {
     const { version: newest, position } = this
     const state = this.#state
     const later = this.#history.since(version)
+    const asOf = this.#asOf
     function* encode(): Steps<Step | undefined> {
       const before = yield* heldBefore(former, route ?? '', state, later)
-      return before && (yield* computeStep(state, [before, ...later], { version: newest, position, isRecovered: true }))
+      return (
+        before &&
+        (yield* computeStep(state, [before, ...later], { version: newest, position, isRecovered: true, asOf }))
+      )
     }
     return this.#whileReading(encode())
   }
@@ -278,7 +294,7 @@ export class LiveResult {
 
   #encode(batches: readonly ChangedRows[], isRecovered: boolean): Step | Promise<Step> {
     const { version, position } = this
-    return this.#whileReading(computeStep(this.#state, batches, { version, position, isRecovered }))
+    return this.#whileReading(computeStep(this.#state, batches, { version, position, isRecovered, asOf: this.#asOf }))
   }
 
   /** The rows of this state are not changed until the work is done. */
@@ -292,7 +308,7 @@ export class LiveResult {
 
   progress(): LiveMessage {
     const { position } = this
-    if (this.#progress?.position !== position) this.#progress = progressMessage(position)
+    if (this.#progress?.position !== position) this.#progress = progressMessage(position, this.#asOf)
     return this.#progress
   }
 
@@ -358,7 +374,15 @@ function* heldBefore(
 function* computeStep(
   { rows, order }: LiveState,
   batches: readonly ChangedRows[],
-  { version, ...options }: { readonly version: number; readonly position: string; readonly isRecovered: boolean },
+  {
+    version,
+    ...options
+  }: {
+    readonly version: number
+    readonly position: string
+    readonly isRecovered: boolean
+    readonly asOf: string | undefined
+  },
 ): Steps<Step> {
   const changes = yield* mergeChanges(batches)
   const put: PutEntry[] = []

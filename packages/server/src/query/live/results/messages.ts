@@ -24,6 +24,8 @@ export interface SnapshotHead {
   readonly keyNames: readonly string[] | null
   /** The JSON text of `Columns`. */
   readonly columns: string
+  /** The JSON text of `Licence`; empty if there is nothing to say. */
+  readonly licence: string
   /** It answers a resume whose position could not be used. */
   readonly isAnswer: boolean
 }
@@ -79,9 +81,10 @@ export function snapshotPiece(
 ): { readonly message: LiveMessage; readonly end: number } {
   const piece = new Piece('Snapshot')
   if (head !== undefined) {
-    const { method, keyNames, columns, isAnswer } = head
+    const { method, keyNames, columns, licence, isAnswer } = head
     if (isAnswer) piece.member('"Recovered":false')
     piece.member(`"Method":"${method}","Key":${JSON.stringify(keyNames)},"Columns":${columns}`)
+    if (licence !== '') piece.member(`"Licence":${licence}`)
   }
   let end = start
   for (let key = keys[end]; key !== undefined; key = keys[++end]) {
@@ -93,11 +96,12 @@ export function snapshotPiece(
 export function* changePieces(
   put: Iterable<PutEntry>,
   removed: Iterable<string>,
-  options: { readonly position: string; readonly isRecovered: boolean },
+  options: { readonly position: string; readonly isRecovered: boolean; readonly asOf?: string | undefined },
 ): Steps<LiveMessages> {
   const done: LiveMessage[] = []
   let piece = new Piece('Change')
   if (options.isRecovered) piece.member('"Recovered":true')
+  if (options.asOf !== undefined) piece.member(`"AsOf":"${options.asOf}"`)
   /** Adds an entry to the piece or, if there is no room, to the next. */
   const add = (put: (to: Piece) => boolean): void => {
     if (put(piece)) return
@@ -118,8 +122,9 @@ export function* changePieces(
   return new EncodedMessages(done)
 }
 
-export function progressMessage(position: string): LiveMessage {
-  return createMessage('Progress', `{"Kind":"Progress","Position":"${position}"}`, position)
+export function progressMessage(position: string, asOf: string | undefined): LiveMessage {
+  const time = asOf === undefined ? '' : `"AsOf":"${asOf}",`
+  return createMessage('Progress', `{"Kind":"Progress",${time}"Position":"${position}"}`, position)
 }
 
 export const RESETS: Readonly<Record<ResetReason, LiveMessages>> = {

@@ -21,6 +21,7 @@ const TAKEN_BYTES = 256 * 1024
 
 export class ParquetEncoder implements RowEncoder {
   readonly #columns: readonly ResultColumn[]
+  readonly #licence: string | undefined
   readonly #chunks: readonly ColumnChunkWriter[]
   readonly #groups: RowGroup[] = []
   #ready: Uint8Array[] = [MAGIC]
@@ -34,8 +35,9 @@ export class ParquetEncoder implements RowEncoder {
   /** The columns of a full row group whose last pages are written: one in each call of `take`, as each may take milliseconds. */
   #written: ColumnChunk[] | undefined
 
-  constructor(columns: readonly ResultColumn[]) {
+  constructor(columns: readonly ResultColumn[], licence?: string) {
     this.#columns = columns
+    this.#licence = licence
     this.#chunks = columns.map((column) => new ColumnChunkWriter(column))
   }
 
@@ -87,6 +89,7 @@ export class ParquetEncoder implements RowEncoder {
       schema: parquetSchema(this.#columns),
       num_rows: BigInt(this.#allRows),
       row_groups: this.#groups,
+      ...(this.#licence !== undefined && { key_value_metadata: [{ key: 'licence', value: this.#licence }] }),
       metadata_length: 0,
     })
     writer.appendBytes(MAGIC)

@@ -2,6 +2,7 @@
 import { reads } from 'gatehouse-iql'
 import { copyHeader } from '../../../query/codecs.ts'
 import { COPY_DONE, commandComplete, copyData, copyOutResponse } from '../../protocol/replies.ts'
+import { writeNotices } from '../execution.ts'
 import { type SentText, WireError } from '../failure.ts'
 import { UNBOUND } from '../portal/portal.ts'
 import type { Replies } from '../replies.ts'
@@ -40,6 +41,7 @@ export async function copyOut(
   const isBinary = form.kind === 'copy-binary'
   const execution = await runner.execute({ ...bound, encoding: wireEncoding(form) }, text)
   try {
+    writeNotices(execution, replies)
     replies.write(copyOutResponse(isBinary ? 1 : 0, statement.columns.length))
     if (isBinary) replies.beginCopy(BINARY_HEADER)
     else if (options.header !== false) replies.write(copyHeader(form, statement.columns))

@@ -3,7 +3,7 @@ import { type BoundStatement, reads } from 'gatehouse-iql'
 import { commandComplete, PORTAL_SUSPENDED } from '../../protocol/replies.ts'
 import type { Later, RowOutput } from '../contract.ts'
 import { replaceByInserts } from '../copy/deferred-copy.ts'
-import type { Execution } from '../execution.ts'
+import { type Execution, writeNotices } from '../execution.ts'
 import type { Replies } from '../replies.ts'
 import type { Runner } from '../runner.ts'
 import { type CatalogueStatements, catalogueDescription } from '../statement/catalogue-statement.ts'
@@ -66,6 +66,7 @@ class PortalRun {
     const isWhole = this.#delivery.command === undefined && (this.#maxRows === 0 || execution.rowCount < this.#maxRows)
     if (isWhole) return this.#sendAll(portal, execution)
     execution.countRows()
+    writeNotices(execution, this.#env.replies)
     return this.#describeAndSend(portal, execution)
   }
 
@@ -73,6 +74,7 @@ class PortalRun {
   #sendAll(portal: IqlPortal, execution: Execution): undefined {
     const { replies } = this.#env
     try {
+      writeNotices(execution, replies)
       if (this.#delivery.isDescribed) this.#describe(portal)
       const bytes = execution.takeAll()
       if (bytes.length > 0) replies.write(bytes)
@@ -88,6 +90,7 @@ class PortalRun {
   async #sendLater(portal: RowsPortal, started: Promise<Execution>): Promise<void> {
     const execution = await started
     portal.execution = execution
+    writeNotices(execution, this.#env.replies)
     await this.#describeAndSend(portal, execution)
   }
 

@@ -5,6 +5,7 @@ import {
   isLongType,
   type Like,
   type SetOperation,
+  storedName,
   type TableFunctionId,
   type TableView,
   TEXT,
@@ -24,7 +25,7 @@ import { concatSql, POSTGRES_GROWING, stringAggSql } from './texts.ts'
 
 export const POSTGRES: Dialect = {
   identifier: quoteIdentifier,
-  tableName: (table) => `${SCHEMA}.${quoteIdentifier(table.name)}`,
+  tableName: (table) => `${SCHEMA}.${quoteIdentifier(storedName(table))}`,
   systemTable: systemTableSql,
   changedKeys: changedKeysSql,
   formerRows: formerRowsSql,
@@ -113,22 +114,24 @@ function checkedStop(start: Sql, stop: Sql): Sql {
 }
 
 function changedKeysSql(table: TableView, placeholders: Placeholders): Sql {
-  return loggedSince(`${SCHEMA}.${logName(table.name)}`, logKeys(table), sincePlaceholder(table, placeholders))
+  return loggedSince(`${SCHEMA}.${logName(storedName(table))}`, logKeys(table), sincePlaceholder(table, placeholders))
 }
 
 /** The first change since then has the row before it. */
 function formerRowsSql(table: TableView, placeholders: Placeholders): Sql {
-  const first = firstChanges(table.name, table.primaryKey.length, sincePlaceholder(table, placeholders))
+  const first = firstChanges(storedName(table), table.primaryKey.length, sincePlaceholder(table, placeholders))
   return `SELECT ${formerOutputs(table, quoteIdentifier)} FROM (${first}) AS first WHERE kept`
 }
 
 function loggedRowsSql(table: TableView, placeholders: Placeholders): Sql {
-  const changes = loggedSince(`${SCHEMA}.${logName(table.name)}`, '*', sincePlaceholder(table, placeholders))
-  return `SELECT ${formerOutputs(table, quoteIdentifier)} FROM (${changes}) AS c WHERE op <> ${LOG_OP.insert}`
+  const log = `${SCHEMA}.${logName(storedName(table))}`
+  const changes = loggedSince(log, '*', sincePlaceholder(table, placeholders))
+  const outputs = formerOutputs(table, quoteIdentifier)
+  return `SELECT ${outputs} FROM (${changes}) AS c WHERE op NOT IN (${LOG_OP.insert}, ${LOG_OP.became})`
 }
 
-function sincePlaceholder({ name }: TableView, placeholders: Placeholders): Sql {
-  return placeholders.of({ kind: 'since', table: name }, TEXT)
+function sincePlaceholder(table: TableView, placeholders: Placeholders): Sql {
+  return placeholders.of({ kind: 'since', table: storedName(table) }, TEXT)
 }
 
 function logKeys({ primaryKey }: TableView): Sql {

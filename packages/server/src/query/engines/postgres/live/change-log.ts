@@ -12,7 +12,9 @@ import {
   LOG_OP,
   LOG_PREFIX,
   logName,
+  newColumns,
 } from '../../change-log.ts'
+import { isDelayed } from '../../delayed-copies.ts'
 import type { Sql } from '../../emit/dialect.ts'
 import { POSTGRES } from '../dialect/dialect.ts'
 import { columnType, ROLE, SCHEMA } from '../representation.ts'
@@ -75,6 +77,7 @@ function logStatements(table: TableDefinition, always?: ReadonlySet<string>): Sq
     ...keys.map(({ type }, index) => `, k${index} ${columnType(type)}`),
     ', kept boolean NOT NULL DEFAULT false',
     ...others.map(({ type }, index) => `, o${index} ${columnType(type)}`),
+    ...newColumns(table).map(({ type }, index) => `, n${index} ${columnType(type)}`),
   ].join('')
   const names = keys.map(({ name }) => `, ${POSTGRES.identifier(name)}`).join('')
   const keysOnly = `INSERT INTO ${log} (op${keys.map((_key, index) => `, k${index}`).join('')})`
@@ -97,6 +100,15 @@ function logStatements(table: TableDefinition, always?: ReadonlySet<string>): Sq
   const newKeys = `SELECT ${LOG_OP.insert}${names}, FALSE${nothing}
     FROM (SELECT ${compared.join(', ')} FROM new_rows EXCEPT SELECT ${compared.join(', ')} FROM old_rows) AS n`
   const hasKey = keys.length > 0
+  const became = newColumns(table)
+  const withNew = `${keysOnly.slice(0, -1)}${became.map((_column, index) => `, n${index}`).join('')})`
+  const newValues = became.map(({ name }) => `, ${POSTGRES.identifier(name)}`).join('')
+  // An entry of an update has the row as it was; another one follows with the row as it became.
+  const recordNew = `${withNew.replace('(op', '(op, kept')} SELECT ${LOG_OP.became}, TRUE${names}${newValues} FROM new_rows`
+  const inserted =
+    became.length === 0
+      ? `${keysOnly} ${from(LOG_OP.insert, 'new_rows')}`
+      : `${withNew} SELECT ${LOG_OP.insert}${names}${newValues} FROM new_rows`
   const trigger = (event: Sql, referencing: Sql): Sql =>
     `CREATE TRIGGER ${logName(table.name)}_${event.toLowerCase()} AFTER ${event} ON ${target}
      ${referencing} FOR EACH STATEMENT EXECUTE FUNCTION ${log}()`
@@ -106,8 +118,8 @@ function logStatements(table: TableDefinition, always?: ReadonlySet<string>): Sq
     `CREATE INDEX ${logName(table.name)}_xid ON ${log} (xid)`,
     `${CREATE_FUNCTION} ${log}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $gh$
      BEGIN
-       IF TG_OP = 'INSERT' THEN ${keysOnly} ${from(LOG_OP.insert, 'new_rows')};
-       ELSIF TG_OP = 'UPDATE' THEN ${hasKey ? `${into} ${fromOld(LOG_OP.update)} UNION ALL ${newKeys}` : `${keysOnly} ${from(LOG_OP.update, 'new_rows')}`};
+       IF TG_OP = 'INSERT' THEN ${inserted};
+       ELSIF TG_OP = 'UPDATE' THEN ${hasKey ? `${into} ${fromOld(LOG_OP.update)} UNION ALL ${newKeys}` : `${keysOnly} ${from(LOG_OP.update, 'new_rows')}`};${isDelayed(table) ? ` ${recordNew};` : ''}
        ELSIF TG_OP = 'DELETE' THEN ${hasKey ? `${into} ${fromOld(LOG_OP.delete)}` : `${keysOnly} ${from(LOG_OP.delete, 'old_rows')}`};
        ELSE UPDATE ${LOGS} SET epoch = gen_random_uuid() WHERE log = '${logName(table.name)}';
        END IF;
@@ -126,8 +138,15 @@ function logDigest(table: TableDefinition, always?: ReadonlySet<string>): string
   return createHash('sha256').update(logStatements(table, always).join(';')).digest('hex')
 }
 
-/** Tables of earlier versions and restored tables get a log; the log of a dropped table is removed. In a transaction. */
-export async function prepareLogs(client: PoolClient, tables: readonly TableDefinition[]): Promise<void> {
+/**
+ * Tables of earlier versions and restored tables get a log; the log of a dropped table is removed. In a transaction. Returns the tables with
+ * a new log, in lower case.
+ */
+export async function prepareLogs(
+  client: PoolClient,
+  tables: readonly TableDefinition[],
+): Promise<ReadonlySet<string>> {
+  const renewed = new Set<string>()
   const { rows } = await client.query<{ name: string; definition: string }>(
     `SELECT l.name, l.definition FROM ${LOGS} AS l JOIN pg_class AS c ON c.oid = l.relation AND c.relname = l.log
      WHERE (SELECT count(*) FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid
@@ -143,9 +162,11 @@ export async function prepareLogs(client: PoolClient, tables: readonly TableDefi
     if (known.get(key) === logDigest(table, always.get(key))) continue
     await dropLog(client, key)
     await createLog(client, table, always.get(key))
+    renewed.add(key)
   }
   const stored = await client.query<{ name: string }>(`SELECT name FROM ${LOGS}`)
   for (const { name } of stored.rows) if (!wanted.has(name)) await dropLog(client, name)
+  return renewed
 }
 
 /** Only the triggers write the logs, and they run as the owner of the schema. */

@@ -1,5 +1,6 @@
 /** Deletes old rows of the change logs of PostgreSQL. */
 import type { Pool, PoolClient } from 'pg'
+import { COPIES } from '../../delayed-copies.ts'
 import { KEPT_STATES, type ViewsByLog } from '../../kept-state-sql.ts'
 import type { LogLimits } from '../../live-source.ts'
 import { parsePosition } from '../dialect/positions.ts'
@@ -52,19 +53,23 @@ export class LogTrim {
     // Older records are no longer needed.
     if (due > 0) this.#notes.splice(0, due)
     const old = due === -1 ? 0n : (this.#notes[0]?.xmin ?? 0n)
-    const { rows } = await client.query<{ log: string; former: string[] }>(
-      `SELECT l.log, ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = c.oid AND attname ~ '^o[0-9]+$') AS former
+    const { rows } = await client.query<{ log: string; former: string[]; needed: string | null }>(
+      `SELECT l.log, ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = c.oid AND attname ~ '^[on][0-9]+$') AS former,
+         (SELECT min(pg_snapshot_xmin(split_part(p.position, '.', 2)::pg_snapshot))::text FROM ${SCHEMA}.${COPIES} AS p
+          WHERE p.base = l.name) AS needed
        FROM ${EXISTING_LOGS}`,
     )
     const logged: number[] = []
-    for (const { log, former } of rows) {
+    for (const { log, former, needed } of rows) {
+      // Copies are moved by what follows.
+      const kept = needed === null ? current : smaller(current, BigInt(needed))
       const unread = await this.#firstUnread(client, log)
       const surplus = await keptFrom(client, log, changes)
       const aged = await keptFrom(client, log, Math.min(ALWAYS_KEPT, changes))
       // Positions made from now on must not be before the floor, so it stays below every running transaction.
-      const before = smaller(current, larger(surplus, smaller(unread, smaller(old, aged))))
+      const before = smaller(kept, larger(surplus, smaller(unread, smaller(old, aged))))
       if (before > 0n) await deleteBefore(client, log, before)
-      const forgotten = smaller(unread, old)
+      const forgotten = smaller(kept, smaller(unread, old))
       if (forgotten > 0n) await forgetBefore(client, log, former, forgotten)
       logged.push(await measureSpan(client, log))
     }

@@ -4,7 +4,9 @@ import { retry } from '../../../../lib/retry.ts'
 import { readDefinition } from '../../../catalogue/definition.ts'
 import { systemDefinitions } from '../../../catalogue/system-tables.ts'
 import { addIdColumn, createSystemTables, ENTRIES, ID_COLUMN, numberEntries, storeEntry } from '../../catalogue-sql.ts'
+import { listCopies } from '../../delayed-copies.ts'
 import { CATALOGUE, CATALOGUE_LOCK, readCatalogue, runStatement } from '../catalogue.ts'
+import { beginCopies, prepareCopies } from '../delayed/copies.ts'
 import { revokeWrites } from '../kept/kept-changes.ts'
 import { CREATE_LOGS, prepareLogs, REVOKE_WRITES } from '../live/change-log.ts'
 import { SCHEMA } from '../representation.ts'
@@ -29,10 +31,12 @@ async function prepareOnce(client: PoolClient): Promise<string> {
     await client.query(CATALOGUE_LOCK)
     await createSchema(client)
     const tables = (await readCatalogue(client)).map(readDefinition)
-    await prepareLogs(client, tables)
+    await prepareCopies(client, tables, CATALOGUE)
+    const renewed = await prepareLogs(client, [...tables, ...listCopies(tables).map(({ definition }) => definition)])
     const role = await prepareRole(client)
     await revokeWrites(client, tables)
     await prepareRetention(client, tables)
+    await beginCopies(client, tables, renewed)
     await client.query(REVOKE_WRITES)
     await client.query('COMMIT')
     return role

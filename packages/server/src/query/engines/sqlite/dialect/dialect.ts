@@ -4,6 +4,7 @@ import {
   isWide,
   MICROS_PER_DAY,
   type SetOperation,
+  storedName,
   type TableFunctionId,
   type TableView,
   TEXT,
@@ -23,7 +24,7 @@ import { concatSql, SQLITE_GROWING, stringAggSql } from './texts.ts'
 
 export const SQLITE: Dialect = {
   identifier: quoteIdentifier,
-  tableName: (table) => `main.${quoteIdentifier(table.name)}`,
+  tableName: (table) => `main.${quoteIdentifier(storedName(table))}`,
   systemTable: systemTableSql,
   changedKeys: changedKeysSql,
   formerRows: formerRowsSql,
@@ -94,7 +95,7 @@ function changedKeysSql(table: TableView, placeholders: Placeholders): Sql {
 /** The first change since then has the row before it. */
 function formerRowsSql(table: TableView, placeholders: Placeholders): Sql {
   const first = `SELECT min(seq) FROM ${loggedSince(table, placeholders)} GROUP BY ${logKeys(table)}`
-  return `SELECT ${formerOutputs(table, quoteIdentifier)} FROM main.${logName(table.name)} WHERE seq IN (${first}) AND kept = 1`
+  return `SELECT ${formerOutputs(table, quoteIdentifier)} FROM main.${logName(storedName(table))} WHERE seq IN (${first}) AND kept = 1`
 }
 
 function loggedRowsSql(table: TableView, placeholders: Placeholders): Sql {
@@ -102,7 +103,8 @@ function loggedRowsSql(table: TableView, placeholders: Placeholders): Sql {
   return `SELECT ${outputs} FROM ${loggedSince(table, placeholders)} AND op <> ${LOG_OP.insert}`
 }
 
-function loggedSince({ name }: TableView, placeholders: Placeholders): Sql {
+function loggedSince(table: TableView, placeholders: Placeholders): Sql {
+  const name = storedName(table)
   const since = placeholders.of({ kind: 'since', table: name }, TEXT)
   return `main.${logName(name)} WHERE seq > CAST(${since} AS INTEGER)`
 }

@@ -11,6 +11,7 @@ import {
   LOG_OP,
   LOG_PREFIX,
   logName,
+  newColumns,
 } from '../../change-log.ts'
 import type { Sql } from '../../emit/dialect.ts'
 import { SQLITE } from '../dialect/dialect.ts'
@@ -70,6 +71,7 @@ function schemaObjects(table: TableDefinition, always?: ReadonlySet<string>): Sc
     ...keys.map(({ type }, index) => `, k${index} ${columnAffinity(type)}`),
     ...(keys.length === 0 ? [] : [', kept INTEGER']),
     ...others.map(({ type }, index) => `, o${index} ${columnAffinity(type)}`),
+    ...newColumns(table).map(({ type }, index) => `, n${index} ${columnAffinity(type)}`),
   ].join('')
   const kept = isKept(others, ({ name }) => `OLD.${SQLITE.identifier(name)}`)
   const former = others.map(({ name, type }) => {
@@ -83,6 +85,10 @@ function schemaObjects(table: TableDefinition, always?: ReadonlySet<string>): Sc
     const values = names.map((name) => `${row}.${name}`)
     if (hasFormer) logged.push('kept', ...others.map((_column, index) => `o${index}`))
     if (hasFormer) values.push(kept ?? '1', ...former)
+    if (row === 'NEW') {
+      logged.push(...newColumns(table).map((_column, index) => `n${index}`))
+      values.push(...newColumns(table).map(({ name }) => `NEW.${SQLITE.identifier(name)}`))
+    }
     return `INSERT INTO ${log} (${['tag', 'op', ...logged].join(', ')}) VALUES (${[TAG, op, ...values].join(', ')});`
   }
   const trigger = (suffix: (typeof TRIGGERS)[number], event: Sql, actions: Sql): SchemaObject => ({
@@ -111,8 +117,9 @@ function schemaObjects(table: TableDefinition, always?: ReadonlySet<string>): Sc
   ]
 }
 
-/** Tables of earlier versions get a log; the log of a dropped table is removed. In a transaction. */
-export function prepareLogs(database: Database, tables: readonly TableDefinition[]): void {
+/** Tables of earlier versions get a log; the log of a dropped table is removed. In a transaction. Returns the tables with a new log, in lower case. */
+export function prepareLogs(database: Database, tables: readonly TableDefinition[]): ReadonlySet<string> {
+  const renewed = new Set<string>()
   const stored = new Map(
     database
       .prepare<[number, string], [string, string]>(
@@ -130,9 +137,11 @@ export function prepareLogs(database: Database, tables: readonly TableDefinition
     if (objects.every(({ name, sql }) => stored.get(name) === sql)) continue
     dropLog(database, table.name)
     createLog(database, table, always.get(table.name.toLowerCase()))
+    renewed.add(table.name.toLowerCase())
   }
   for (const [name, sql] of stored) {
     if (!wanted.has(name))
       database.exec(`DROP ${sql.startsWith('CREATE TABLE') ? 'TABLE' : 'TRIGGER'} IF EXISTS main.${name}`)
   }
+  return renewed
 }

@@ -36,6 +36,7 @@ import {
   readLive,
 } from '../read/live-read.ts'
 import type { StatementCache } from '../statement-cache.ts'
+import { neededFrom } from './needed-changes.ts'
 
 export interface SqliteLiveOptions {
   readonly reading: Database
@@ -166,7 +167,8 @@ export class SqliteLiveSource implements LiveSource {
   }
 
   async trim(): Promise<void> {
-    const { milliseconds, changes } = this.#options.limits
+    const { reading, limits } = this.#options
+    const { milliseconds, changes } = limits
     const now = performance.now()
     const last = this.#lastOfAll()
     this.#notes.push({ at: now, last })
@@ -175,9 +177,11 @@ export class SqliteLiveSource implements LiveSource {
     if (due > 0) this.#notes.splice(0, due)
     const old = due === -1 ? undefined : this.#notes[0]?.last
     const logged: number[] = []
+    const needed = neededFrom(reading)
     for (const [log, seq] of last) {
       const seen = Math.min(old?.get(log) ?? 0, this.#keptTo(log))
-      const first = await this.#deleteBefore(log, Math.max(seen, seq - changes))
+      const before = Math.max(seen, seq - changes)
+      const first = await this.#deleteBefore(log, Math.min(before, needed.get(log) ?? before))
       logged.push(Math.max(0, seq - first))
     }
     this.logged = logged
@@ -257,12 +261,13 @@ export class SqliteLiveSource implements LiveSource {
 /** The first row stays, but without values: changed or deleted values are not kept longer than the log. */
 function forgetRow(writing: Database, log: string, seq: number): void {
   const names = writing
-    .prepare<[string], string>(`SELECT name FROM pragma_table_info(?) WHERE name = 'kept' OR name GLOB 'o[0-9]*'`)
+    .prepare<[string], string>(`SELECT name FROM pragma_table_info(?) WHERE name = 'kept' OR name GLOB '[on][0-9]*'`)
     .pluck(true)
     .all(log)
   if (names.length === 0) return
   const values = names.map((name) => `${name} = NULL`).join(', ')
-  writing.prepare(`UPDATE main.${log} SET ${values} WHERE seq = ? AND kept = 1`).run(seq)
+  const held = names.map((name) => `${name} IS NOT NULL`).join(' OR ')
+  writing.prepare(`UPDATE main.${log} SET ${values} WHERE seq = ? AND (${held})`).run(seq)
 }
 
 interface LiveRead {
