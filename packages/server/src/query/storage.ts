@@ -11,6 +11,7 @@ import { findKeyLimit } from './catalogue/key-limit.ts'
 import { AGENT_CALLS } from './engines/agent-calls.ts'
 import { ALERT_TABLES, type AlertTable } from './engines/alert-tables.ts'
 import { createIndex, createTable, ENTRIES, type TableDialect } from './engines/catalogue-sql.ts'
+import { COPIES, MARKS } from './engines/delayed-copies.ts'
 import { DOCUMENT_READERS, DOCUMENTS } from './engines/document-rows.ts'
 import { KEEPER } from './engines/keeper-lease.ts'
 import { KEPT_COUNTS, KEPT_STATES } from './engines/kept-state-sql.ts'
@@ -161,7 +162,7 @@ function integers(...names: readonly string[]): Record<string, IqlType> {
 }
 
 const OF_PROCESSES = new RegExp(
-  `^(?:_gh_logs|_gh_log_.*|_gh_column_.*|_gh_aside_.*|${WATCHES}|${AGENT_CALLS}|${KEEPER}|${CUTS}|${MODE}|${COMMITS})$`,
+  `^(?:_gh_logs|_gh_log_.*|_gh_column_.*|_gh_aside_.*|_gh_delayed_.*|${COPIES}|${MARKS}|${WATCHES}|${AGENT_CALLS}|${KEEPER}|${CUTS}|${MODE}|${COMMITS})$`,
 )
 
 /** Whether it is a table of processes that have ended, or the service makes a new one when it starts. */
