@@ -22,6 +22,7 @@ import {
   streamSignIns,
 } from './streaming.ts'
 import type { Measurement } from './support/compare.ts'
+import { views } from './views.ts'
 import { wire } from './wire.ts'
 import { wireStatements } from './wire-statements.ts'
 import { workers } from './workers.ts'
@@ -48,6 +49,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   ...wireStatements,
   ...feeds,
   ...live,
+  ...views,
   ...mcp,
   ...workers,
   replication,
