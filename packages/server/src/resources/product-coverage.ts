@@ -162,6 +162,20 @@ export function unheldText({ keep, history, natsSubject }: FeedDefinition): stri
     : undefined
 }
 
+/** What these products cover, and the others do not: once nothing covers any part of it, all of it is free. */
+export function lostNames(products: readonly Product[], others: readonly Product[]): string[] {
+  const left = new Set(others.flatMap(({ covers }) => covers.flatMap((each) => coveredThing(each) ?? [])))
+  const names = products.flatMap(({ covers }) => covers.flatMap((each) => coveredThing(each) ?? []))
+  return [...new Set(names)].filter((name) => !left.has(name))
+}
+
+/** Other programs decide about resources. */
+function coveredThing(coverage: Coverage): string | undefined {
+  if ('feed' in coverage) return `the feed ${coverage.feed}`
+  if ('controller' in coverage) return `the controller ${coverage.controller}`
+  return 'table' in coverage ? `the table ${coverage.table.toLowerCase()}` : undefined
+}
+
 /** Of all products together. */
 export function delayFaults(products: readonly Product[]): Fault[] {
   return (['feed', 'table'] as const).flatMap((kind) =>
