@@ -6,6 +6,7 @@ import { dpop } from './dpop.ts'
 import { feeds } from './feeds.ts'
 import { identity } from './identity.ts'
 import { consoleImport, importing } from './import.ts'
+import { licences } from './licences.ts'
 import { live } from './live.ts'
 import { mcp } from './mcp.ts'
 import { overload } from './overload.ts'
@@ -51,6 +52,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   ...wireStatements,
   ...feeds,
   ...live,
+  ...licences,
   ...mcp,
   ...workers,
   replication,

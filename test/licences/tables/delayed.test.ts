@@ -167,6 +167,25 @@ onEveryEngine('delayed tables', (at) => {
     live.close()
   })
 
+  test('a materialized view of a delayed table is as it was', async () => {
+    const { admin } = place.server
+    await write('CREATE INDEX ticks_venue ON ticks (venue)', admin)
+    await write(
+      "CREATE MATERIALIZED VIEW counts READ SCOPE 'Platform/Market' AS SELECT venue, count(*) AS n FROM ticks GROUP BY venue",
+      admin,
+    )
+    const statement = "SELECT n FROM counts WHERE venue = 'XNYS'"
+    await until('it is open', SECONDS * 1_000 + 5_000, async () => (await place.query(statement)).status === 200)
+    const [[before] = []] = await place.rows(statement)
+    const inserted = Date.now()
+    await write("INSERT INTO ticks (id, venue, price) VALUES (900, 'XNYS', 5), (901, 'XLON', 6)")
+    await write('REFRESH MATERIALIZED VIEW counts')
+    await unseen(statement, [[before]], inserted)
+    await seenAt(statement, [[Number(before) + 1]], inserted + SECONDS * 1_000)
+    assert.equal((await place.query(statement)).body.Licence[1].Table, 'counts')
+    await write('DROP MATERIALIZED VIEW counts', admin)
+  })
+
   test('prepared statements and open blocks of a tool move with the time', async () => {
     const session = await place.wire()
     await session.query('PREPARE mine AS SELECT count(*) AS n FROM depth WHERE id > 10')

@@ -333,6 +333,43 @@ onEveryEngine('covered tables', (at) => {
     assert.equal((await place.admin('DELETE', '/products/EARLY')).status, 204)
   })
 
+  test('a statement uses the products whose rows it can show, and no others', async () => {
+    const { robot } = place.server
+    for (const product of ['NYSE', 'LSE']) {
+      const body = { product, client: 'robot', access: 'realtime', from: '2020-01-01' }
+      assert.equal((await place.admin('POST', '/entitlements', body)).status, 201)
+    }
+    const used = async () => {
+      const { body } = await place.admin('GET', '/audit?event=licence.opened&actor=robot&limit=100')
+      return body.items.map(({ target }: { target: string }) => target).sort()
+    }
+    for (const statement of [
+      "SELECT id FROM ticks WHERE venue = 'XNYS'",
+      "SELECT id FROM ticks WHERE venue = 'ARCX'",
+      "SELECT id FROM ticks WHERE 'XNYS' = venue AND price > 0",
+      "SELECT count(*) AS n FROM ticks WHERE venue IN ('XNYS', 'ARCX')",
+      "SELECT f.id FROM free f JOIN ticks t ON t.id = f.id WHERE t.venue = 'XNYS'",
+      "SELECT id FROM free WHERE id IN (SELECT id FROM ticks WHERE venue = 'XNYS')",
+      "SELECT id FROM ticks WHERE venue = 'NONE'",
+    ])
+      await place.rows(statement, robot)
+    const live = await place.live("SELECT id FROM ticks WHERE venue = 'XNYS'", robot)
+    await live.next()
+    live.close()
+    assert.deepEqual([...new Set(await used())], ['NYSE'])
+    for (const statement of [
+      "SELECT id FROM ticks WHERE venue = 'XNYS' OR price = 3",
+      "SELECT f.id FROM free f LEFT JOIN ticks t ON t.venue = 'XNYS'",
+    ]) {
+      await place.rows(statement, robot)
+    }
+    assert.deepEqual([...new Set(await used())], ['LSE', 'NYSE'])
+    for (const product of ['NYSE', 'LSE']) {
+      const id = encodeURIComponent(`${product}:client:robot:2020-01-01`)
+      assert.equal((await place.admin('DELETE', `/entitlements/${id}`)).status, 204)
+    }
+  })
+
   test('a use is in the audit log before its first row, and places are counted', async () => {
     const opened = async () => {
       const { body } = await place.admin('GET', '/audit?event=licence.opened&limit=100')

@@ -46,7 +46,7 @@ export function targetWith(isOrdered: boolean, keyNames: readonly string[] | nul
     encoding: { rows: 'objects', integers: 'numbers' },
     text: '',
     owner: 'user:test',
-    licensed: [],
+    needs: [],
     labels: [],
     asOf: () => undefined,
     usesAttributes: false,

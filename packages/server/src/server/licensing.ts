@@ -107,7 +107,7 @@ export function openCoverage(env: CoverageEnv): Coverage {
       covers: (table) => licensing?.opened.tables.coverage(table),
       delays: (table) => (isLoaded ? (licensing?.opened.tables.delays(table) ?? []) : undefined),
       find: (caller, table) => licensing?.opened.tables.find(caller, table),
-      hold: (caller, tables) => open().tables.hold(caller, tables),
+      hold: (caller, needs) => open().tables.hold(caller, needs),
       follow: (caller, onChange) => open().tables.follow(caller, onChange),
       onChanged: (listener) => void tableListeners.push(listener),
     },

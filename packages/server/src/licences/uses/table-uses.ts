@@ -8,7 +8,7 @@ import type { Product } from '../../store/licences/products.ts'
 import type { Way } from '../places.ts'
 import { isReason, licenceNeeded, licenceUnavailable } from '../refusals.ts'
 import { placeName } from './held-places.ts'
-import { type Standings, subjectKey } from './standings.ts'
+import { type Standings, type SubjectStandings, subjectKey } from './standings.ts'
 import { type TableAccess, TableAccesses } from './table-access.ts'
 import { type TableCoverage, tableCoverages } from './table-coverage.ts'
 import { chooseAccess, type PartAccess, QUERY_LINGER_MS, type Use, type Uses } from './uses.ts'
@@ -31,8 +31,10 @@ export interface HeldTables {
 
 /** Tables that a live query uses. */
 export interface FollowedTables {
-  /** Undefined: no product covers it. A Promise: it is not known yet; what it resolves to is found then. */
+  /** What is held, or what is expected before it is. Undefined: no product covers it. A Promise: it is found when that has resolved. */
   find(table: string): TableAccess | Promise<void> | undefined
+  /** Takes the places. Undefined: they are held. */
+  hold(needs: readonly TableNeed[]): Promise<void> | undefined
   refusalFor(table: string): Refusal | undefined
   setPrincipal(principal: Principal): void
   close(): void
@@ -44,15 +46,39 @@ export interface TableUsesEnv {
   readonly onError: (error: unknown) => void
 }
 
+/** A table that a statement uses. */
+export interface TableNeed {
+  readonly table: string
+  /** The parts whose rows it can show, by their places in the coverage; undefined: all. */
+  readonly parts?: readonly number[] | undefined
+}
+
 interface KeptUse {
   readonly table: string
   readonly coverage: TableCoverage
+  /** Places of its parts in the coverage. */
+  readonly places: readonly number[]
   readonly opening: Promise<Use>
   readonly listeners: Set<(reason: Refusal) => void>
   use: Use | undefined
-  access: TableAccess | undefined
-  refusal: Refusal | undefined
   usedAt: number
+}
+
+/** What a statement has of a table from when it begins. */
+interface Held {
+  readonly access: TableAccess
+  readonly refusal: Refusal | undefined
+  /** Undefined where it has nothing of what it uses. */
+  readonly kept: KeptUse | undefined
+  /** Of the parts of the use. */
+  readonly parts: readonly PartAccess[]
+}
+
+/** What a caller has of a table while no place is missing. */
+interface Expected {
+  readonly coverage: TableCoverage
+  readonly parts: readonly PartAccess[]
+  readonly access: TableAccess
 }
 
 const SWEEP_MS = 5_000
@@ -71,8 +97,17 @@ export function openTableUses({ uses, standings, onError }: TableUsesEnv) {
     for (const [key, known] of kept) if (known.listeners.size === 0 && known.usedAt < before) drop(key, known)
   }, SWEEP_MS).unref()
 
-  function keptKey({ principal, address, way }: TableCaller, table: string): string {
-    return `${way} ${subjectKey(principal)}\n${placeName(principal, address)}\n${table}`
+  const expectedBy = new WeakMap<SubjectStandings, Map<string, Expected>>()
+
+  function expect(found: SubjectStandings, table: string, coverage: TableCoverage): Expected {
+    const tables = expectedBy.get(found) ?? new Map<string, Expected>()
+    expectedBy.set(found, tables)
+    const known = tables.get(table)
+    if (known?.coverage === coverage) return known
+    const parts = coverage.parts.map(({ products }) => chooseAccess(products, found))
+    const expected = { coverage, parts, access: accesses.find(table, coverage, parts) }
+    tables.set(table, expected)
+    return expected
   }
 
   function drop(key: string, known: KeptUse): void {
@@ -80,28 +115,26 @@ export function openTableUses({ uses, standings, onError }: TableUsesEnv) {
     known.opening.then((use) => use.close(), onError)
   }
 
-  function open(caller: TableCaller, table: string, coverage: TableCoverage): KeptUse {
-    const key = keptKey(caller, table)
-    const parts = coverage.parts.map(({ products }) => products)
+  function open(key: string, caller: TableCaller, need: TableNeed, coverage: TableCoverage, places: number[]): KeptUse {
+    const parts = places.map((place) => coverage.parts[place]?.products ?? [])
+    let before: readonly PartAccess[] = []
     const onChange = (now: readonly PartAccess[]): void => {
-      const before = known.access
-      take(known, now)
       // It is asked for anew where a place is missing: one may be free then.
       if (lacksPlace(now)) drop(key, known)
-      if (before === undefined || known.access === undefined || !isLower(before, known.access)) return
-      const reason = known.refusal ?? findRefusal(now, coverage)
-      for (const listener of known.listeners) listener(reason)
+      const isLess = isLower(before, now)
+      before = now
+      if (isLess) for (const listener of known.listeners) listener(findRefusal(now, coverage))
     }
     const opening = uses.open({ parts, ...caller, lingerMs: 0, onChange })
     const known: KeptUse = {
-      ...{ table, coverage, opening, listeners: new Set(), use: undefined, access: undefined, refusal: undefined },
+      ...{ table: need.table, coverage, places, opening, listeners: new Set(), use: undefined },
       usedAt: performance.now(),
     }
     kept.set(key, known)
     opening.then(
       (use) => {
         known.use = use
-        take(known, use.parts)
+        before = use.parts
         if (lacksPlace(use.parts)) drop(key, known)
       },
       () => {
@@ -111,19 +144,34 @@ export function openTableUses({ uses, standings, onError }: TableUsesEnv) {
     return known
   }
 
-  function take(known: KeptUse, parts: readonly PartAccess[]): void {
-    known.access = accesses.find(known.table, known.coverage, parts)
-    known.refusal = parts.every(({ access }) => access === 'none') ? findRefusal(parts, known.coverage) : undefined
+  /** Undefined: no product covers the table. */
+  function hold(caller: TableCaller, need: TableNeed): Held | Promise<Held | undefined> | undefined {
+    const coverage = coverages.get(need.table)
+    if (coverage === undefined) return undefined
+    const found = standings.current(caller.principal)
+    if (found === undefined) return standings.read(caller.principal).then(() => hold(caller, need))
+    const expected = expect(found, need.table, coverage)
+    const places = (need.parts ?? [...coverage.parts.keys()]).filter(
+      (place) => expected.parts[place]?.access !== 'none',
+    )
+    if (places.length === 0) return toHeld(expected, undefined)
+    const { principal, address, way } = caller
+    const key = `${way} ${subjectKey(principal)}\n${placeName(principal, address)}\n${need.table}\n${places.join()}`
+    const known = kept.get(key) ?? open(key, caller, need, coverage, places)
+    known.usedAt = performance.now()
+    if (known.use !== undefined && known.use.deciding === undefined) return toHeld(expected, known)
+    return settle(known).then(async () => toHeld(expect(await standings.read(principal), need.table, coverage), known))
   }
 
-  /** A use whose access is known, or a Promise of one. Undefined: no product covers the table. */
-  function useNow(caller: TableCaller, table: string): KeptUse | Promise<KeptUse> | undefined {
-    const coverage = coverages.get(table)
-    if (coverage === undefined) return undefined
-    const known = kept.get(keptKey(caller, table)) ?? open(caller, table, coverage)
-    known.usedAt = performance.now()
-    if (known.use !== undefined && known.use.deciding === undefined) return known
-    return settle(known)
+  /** Where places are missing there is less than expected. */
+  function toHeld({ coverage, parts: expected, access }: Expected, known: KeptUse | undefined): Held {
+    const own = known?.use?.parts ?? []
+    const places = known?.places ?? []
+    const isAsExpected = own.every((part, index) => isSame(part, expected[places[index] ?? 0]))
+    const parts = isAsExpected ? expected : expected.map((part, place) => own[places.indexOf(place)] ?? part)
+    const refusal = parts.every((part) => part.access === 'none') ? findRefusal(parts, coverage) : undefined
+    const found = isAsExpected ? access : accesses.find(access.table, coverage, parts)
+    return { access: found, refusal, kept: known, parts: own }
   }
 
   return {
@@ -141,7 +189,6 @@ export function openTableUses({ uses, standings, onError }: TableUsesEnv) {
       )
       accesses.setFree(products)
       for (const [key, known] of kept) if (changed.has(known.table)) drop(key, known)
-      for (const known of kept.values()) if (known.use !== undefined) take(known, known.use.parts)
       for (const each of followed) each.cover(changed)
       return changed
     },
@@ -159,25 +206,29 @@ export function openTableUses({ uses, standings, onError }: TableUsesEnv) {
     find(caller: TableCaller, table: string): TableAccess | Promise<void> | undefined {
       const coverage = coverages.get(table)
       if (coverage === undefined) return undefined
-      const known = kept.get(keptKey(caller, table))
-      if (known?.access !== undefined) return known.access
       const found = standings.current(caller.principal)
-      if (found === undefined) return standings.read(caller.principal).then(() => {})
-      const parts = coverage.parts.map(({ products }) => chooseAccess(products, found))
-      return accesses.find(table, coverage, parts)
+      return found === undefined
+        ? standings.read(caller.principal).then(() => {})
+        : expect(found, table, coverage).access
     },
 
     /** Takes the places for these tables, or finds them taken. */
-    hold(caller: TableCaller, tables: readonly string[]): HeldTables | Promise<HeldTables> {
-      const found = tables.map((table) => useNow(caller, table))
-      if (!found.some((each) => each instanceof Promise)) return toHeld(found.filter(isKept))
-      return Promise.all(found).then((all) => toHeld(all.filter((each) => each !== undefined)))
+    hold(caller: TableCaller, needs: readonly TableNeed[]): HeldTables | Promise<HeldTables> {
+      const all = needs.map((need) => hold(caller, need))
+      if (all.some((each) => each instanceof Promise))
+        return Promise.all(all).then((found) => joinHeld(found.filter((each) => each !== undefined)))
+      return joinHeld(all.filter(isHeld))
     },
 
     follow(caller: TableCaller, onChange: () => void): FollowedTables {
-      const opened = new Followed({ caller, uses, accesses, coverages: () => coverages, onError, onChange }, () =>
-        followed.delete(opened),
-      )
+      const expectNow = (principal: Principal, table: string): Expected | Promise<void> | undefined => {
+        const coverage = coverages.get(table)
+        if (coverage === undefined) return undefined
+        const found = standings.current(principal)
+        return found === undefined ? standings.read(principal).then(() => {}) : expect(found, table, coverage)
+      }
+      const env = { caller, uses, accesses, expect: expectNow, onChange }
+      const opened = new Followed(env, () => followed.delete(opened))
       followed.add(opened)
       return opened
     },
@@ -189,8 +240,8 @@ export function openTableUses({ uses, standings, onError }: TableUsesEnv) {
   }
 }
 
-function isKept(found: KeptUse | Promise<KeptUse> | undefined): found is KeptUse {
-  return found !== undefined && !(found instanceof Promise)
+function isHeld(held: Held | Promise<Held | undefined> | undefined): held is Held {
+  return held !== undefined && !(held instanceof Promise)
 }
 
 async function settle(known: KeptUse): Promise<KeptUse> {
@@ -205,35 +256,48 @@ function wait(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms + 1).unref())
 }
 
-function toHeld(uses: readonly KeptUse[]): HeldTables {
+function joinHeld(all: readonly Held[]): HeldTables {
   // What each has may change while the statement runs: this is what it began with.
-  const found = new Map(uses.flatMap(({ access }) => (access === undefined ? [] : [[access.table, access]])))
+  const found = new Map(all.map(({ access }) => [access.table, access]))
   return {
     find: (table) => found.get(table),
-    refusal: uses.find(({ refusal }) => refusal !== undefined)?.refusal,
+    refusal: all.find(({ refusal }) => refusal !== undefined)?.refusal,
     onLowered(listener) {
-      for (const { listeners } of uses) listeners.add(listener)
+      for (const { kept, parts } of all) {
+        kept?.listeners.add(listener)
+        const now = kept?.use?.parts ?? []
+        if (kept !== undefined && isLower(parts, now)) listener(findRefusal(now, kept.coverage))
+      }
       return () => {
-        for (const use of uses) {
-          use.listeners.delete(listener)
-          use.usedAt = performance.now()
+        for (const { kept } of all) {
+          kept?.listeners.delete(listener)
+          if (kept !== undefined) kept.usedAt = performance.now()
         }
       }
     },
   }
 }
 
-interface FollowedEnv extends Pick<TableUsesEnv, 'uses' | 'onError'> {
+interface FollowedEnv extends Pick<TableUsesEnv, 'uses'> {
   readonly caller: TableCaller
   readonly accesses: TableAccesses
-  readonly coverages: () => ReadonlyMap<string, TableCoverage>
+  /** A Promise: it is not known yet. */
+  readonly expect: (principal: Principal, table: string) => Expected | Promise<void> | undefined
   readonly onChange: () => void
+}
+
+interface FollowedUse {
+  readonly opening: Promise<void>
+  /** Places of its parts in the coverage. */
+  readonly places: readonly number[]
+  readonly expected: Expected
+  use: Use | undefined
 }
 
 class Followed implements FollowedTables {
   readonly #env: FollowedEnv
   readonly #onClosed: () => void
-  readonly #uses = new Map<string, { readonly opening: Promise<void>; use: Use | undefined }>()
+  readonly #uses = new Map<string, FollowedUse>()
   #principal: Principal
   #isClosed = false
 
@@ -244,19 +308,39 @@ class Followed implements FollowedTables {
   }
 
   find(table: string): TableAccess | Promise<void> | undefined {
-    const { accesses, coverages } = this.#env
-    const coverage = coverages().get(table)
-    if (coverage === undefined) return undefined
-    const { use, opening } = this.#uses.get(table) ?? this.#open(table, coverage)
-    return use === undefined ? opening : accesses.find(table, coverage, use.parts)
+    const known = this.#uses.get(table)
+    if (known !== undefined) return known.use === undefined ? known.opening : this.#join(table, known)
+    const expected = this.#env.expect(this.#principal, table)
+    return expected === undefined || expected instanceof Promise ? expected : expected.access
+  }
+
+  hold(needs: readonly TableNeed[]): Promise<void> | undefined {
+    const opening = needs.flatMap((need) => this.#hold(need) ?? [])
+    return opening.length === 0 ? undefined : Promise.all(opening).then(() => {})
+  }
+
+  #hold({ table, parts }: TableNeed): Promise<void> | undefined {
+    const known = this.#uses.get(table)
+    const expected = known?.expected ?? this.#env.expect(this.#principal, table)
+    if (expected === undefined || expected instanceof Promise) return expected
+    const places = parts ?? [...expected.parts.keys()]
+    if (known !== undefined && known.places.join() === places.join()) return known.use ? undefined : known.opening
+    this.#drop(table)
+    return this.#open(table, places, expected)
+  }
+
+  /** The parts that are held, and the others as they were expected: the statement does not show them. */
+  #join(table: string, { expected, places, use }: FollowedUse): TableAccess {
+    const parts = expected.parts.map((part, place) => use?.parts[places.indexOf(place)] ?? part)
+    return this.#env.accesses.find(table, expected.coverage, parts)
   }
 
   refusalFor(table: string): Refusal | undefined {
-    const coverage = this.#env.coverages().get(table)
-    const parts = this.#uses.get(table)?.use?.parts ?? []
-    return coverage !== undefined && parts.every(({ access }) => access === 'none')
-      ? findRefusal(parts, coverage)
-      : undefined
+    const known = this.#uses.get(table)
+    if (known?.use === undefined) return undefined
+    const { expected, places, use } = known
+    const parts = expected.parts.map((part, place) => use.parts[places.indexOf(place)] ?? part)
+    return parts.every(({ access }) => access === 'none') ? findRefusal(parts, expected.coverage) : undefined
   }
 
   setPrincipal(principal: Principal): void {
@@ -275,25 +359,23 @@ class Followed implements FollowedTables {
     this.#onClosed()
   }
 
-  #open(table: string, coverage: TableCoverage) {
+  #open(table: string, places: readonly number[], expected: Expected): Promise<void> {
     const { caller, uses, onChange } = this.#env
-    const parts = coverage.parts.map(({ products }) => products)
-    const opened: { readonly opening: Promise<void>; use: Use | undefined } = {
-      use: undefined,
-      opening: uses
-        .open({ parts, ...caller, principal: this.#principal, onChange })
-        .then((use) => {
-          if (this.#isClosed || this.#uses.get(table) !== opened) return use.close()
-          use.setPrincipal(this.#principal)
-          opened.use = use
-        })
-        .catch((error: unknown) => {
-          if (this.#uses.get(table) === opened) this.#uses.delete(table)
-          throw error
-        }),
-    }
+    const parts = places.map((place) => expected.coverage.parts[place]?.products ?? [])
+    const opening = uses
+      .open({ parts, ...caller, principal: this.#principal, onChange })
+      .then((use) => {
+        if (this.#isClosed || this.#uses.get(table) !== opened) return use.close()
+        use.setPrincipal(this.#principal)
+        opened.use = use
+      })
+      .catch((error: unknown) => {
+        if (this.#uses.get(table) === opened) this.#uses.delete(table)
+        throw error
+      })
+    const opened: FollowedUse = { opening, places, expected, use: undefined }
     this.#uses.set(table, opened)
-    return opened
+    return opening
   }
 
   #drop(table: string): void {
@@ -317,11 +399,18 @@ function findRefusal(parts: readonly PartAccess[], { products }: TableCoverage):
 }
 
 /** Whether any row is seen later than before, or no longer. */
-function isLower(before: TableAccess, now: TableAccess): boolean {
-  return before.parts.some((part, index) => {
-    const other = now.parts[index]
+function isLower(before: readonly PartAccess[], now: readonly PartAccess[]): boolean {
+  return before.some((part, index) => {
+    const other = now[index]
     if (part.access === 'none') return false
     if (other === undefined || other.access === 'none') return true
     return other.access === 'delayed' && (part.access === 'realtime' || part.delay < other.delay)
   })
+}
+
+function isSame(one: PartAccess, other: PartAccess | undefined): boolean {
+  if (one.access === 'none' || other === undefined || other.access === 'none') return one.access === other?.access
+  if (one.product !== other.product) return false
+  const [delay, otherDelay] = [one, other].map((part) => (part.access === 'delayed' ? part.delay : 0))
+  return delay === otherDelay
 }

@@ -20,13 +20,21 @@ export interface TableLicences {
   /** To plan with: what the caller has if no place is missing. A Promise: it is found when that has resolved. Undefined: not covered. */
   find(caller: LicensedCaller, table: string): TableAccess | Promise<void> | undefined
   /** Takes the places of the caller for these tables. */
-  hold(caller: LicensedCaller, tables: readonly string[]): HeldTables | Promise<HeldTables>
+  hold(caller: LicensedCaller, needs: readonly TableNeed[]): HeldTables | Promise<HeldTables>
   /** For a live query. */
   follow(caller: LicensedCaller, onChange: () => void): FollowedTables
   /** The delays that products have for a table, in milliseconds. Undefined while products are not known. */
   delays(table: string): readonly number[] | undefined
   /** Called when products cover other tables, or parts of them, or have other delays: with the names of these tables. */
   onChanged(listener: (tables: ReadonlySet<string>) => void): void
+}
+
+/** A table that a statement uses. */
+export interface TableNeed {
+  /** In lower case. */
+  readonly table: string
+  /** The parts whose rows it can show, by their places in the access; undefined: all. */
+  readonly parts?: readonly number[] | undefined
 }
 
 export interface TableCoverage {
@@ -81,10 +89,21 @@ export interface HeldTables {
 }
 
 export interface FollowedTables {
+  /** What is held, or what is expected before it is. */
   find(table: string): TableAccess | Promise<void> | undefined
+  /** Takes the places. Undefined: they are held. */
+  hold(needs: readonly TableNeed[]): Promise<void> | undefined
   refusalFor(table: string): Refusal | undefined
   setPrincipal(principal: Principal): void
   close(): void
+}
+
+/** One for each table. */
+export function joinNeeds(needs: readonly TableNeed[]): TableNeed[] {
+  return [...Map.groupBy(needs, ({ table }) => table)].map(([table, some]) => {
+    const isAll = some.some(({ parts }) => parts === undefined)
+    return { table, parts: isAll ? undefined : [...new Set(some.flatMap(({ parts = [] }) => parts))].sort(ascending) }
+  })
 }
 
 export const NO_LICENCES: TableLicences = {
@@ -92,7 +111,13 @@ export const NO_LICENCES: TableLicences = {
   covers: () => undefined,
   find: () => undefined,
   hold: () => ({ find: () => undefined, refusal: undefined, onLowered: () => () => {} }),
-  follow: () => ({ find: () => undefined, refusalFor: () => undefined, setPrincipal() {}, close() {} }),
+  follow: () => ({
+    find: () => undefined,
+    hold: () => undefined,
+    refusalFor: () => undefined,
+    setPrincipal() {},
+    close() {},
+  }),
   delays: () => [],
   onChanged() {},
 }

@@ -3,7 +3,14 @@
  * name the view itself. Products that cover rows by a column cover those of the view by its group of that column; without one nobody sees
  * what they cover.
  */
-import type { FollowedTables, HeldTables, TableAccess, TableCoverage, TableLicences } from './licences.ts'
+import {
+  type FollowedTables,
+  type HeldTables,
+  joinNeeds,
+  type TableAccess,
+  type TableCoverage,
+  type TableLicences,
+} from './licences.ts'
 import type { CatalogueSnapshot } from './snapshot.ts'
 
 /** A view, by its name in lower case, and what covers it. */
@@ -29,8 +36,11 @@ export function withViews(licences: TableLicences, snapshot: () => CatalogueSnap
       const access = licences.find(caller, source.table)
       return access === undefined || access instanceof Promise ? access : renameAccess(access, name, source)
     },
-    hold(caller, names) {
-      const held = licences.hold(caller, [...new Set(names.map((name) => sources(name).table))])
+    hold(caller, needs) {
+      const held = licences.hold(
+        caller,
+        joinNeeds(needs.map((need) => ({ ...need, table: sources(need.table).table }))),
+      )
       return held instanceof Promise ? held.then(renameHeld) : renameHeld(held)
     },
     follow(caller, onChange): FollowedTables {
@@ -41,13 +51,13 @@ export function withViews(licences: TableLicences, snapshot: () => CatalogueSnap
           const access = followed.find(source.table)
           return access === undefined || access instanceof Promise ? access : renameAccess(access, name, source)
         },
+        hold: (needs) => followed.hold(joinNeeds(needs.map((need) => ({ ...need, table: sources(need.table).table })))),
         refusalFor: (name) => followed.refusalFor(sources(name).table),
         setPrincipal: (principal) => followed.setPrincipal(principal),
         close: () => followed.close(),
       }
     },
-    // Former rows of materialized views are not kept: who has delayed access to the table has none to them.
-    delays: (name) => (snapshot().findDefinition(name)?.kept === undefined ? licences.delays(name) : []),
+    delays: (name) => licences.delays(sources(name).table),
     onChanged(listener) {
       licences.onChanged((tables) => {
         const views = snapshot().definitions.flatMap(({ name, kept }) => (kept === undefined ? [] : name.toLowerCase()))

@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { TableDefinition } from '../catalogue/definition.ts'
+import { hasLog } from '../engines/change-log.ts'
 import { copyName } from '../engines/delayed-copies.ts'
 import type { CopyState, DelayedRows } from '../engines/delayed-rows.ts'
 import { type KeeperTerm, TermLost } from '../engines/keeper-lease.ts'
@@ -35,6 +36,8 @@ export class Delayed {
   /** The states before those, and since when they are others. */
   #before: ReadonlyMap<string, CopyState> = new Map()
   #readAt = 0
+  /** The marks that this process has written, and when by the monotonic clock. */
+  readonly #marks: Mark[] = []
   #stopKeeping: (() => void) | undefined
   #timer: NodeJS.Timeout | undefined
   #reading: Promise<void> | undefined
@@ -130,6 +133,11 @@ export class Delayed {
     return states
   }
 
+  /** Of the marks of this process, the first that is too young for a delay, whatever the clock says: it may have been set forward. */
+  #firstYoung(delay: number): bigint | undefined {
+    return this.#marks.find((mark) => isYoung(mark, delay))?.at
+  }
+
   #isOther(table: TableDefinition): boolean {
     const wanted = this.#options.wanted(table)
     return wanted !== undefined && wanted.join() !== (table.delays ?? []).join()
@@ -172,27 +180,44 @@ export class Delayed {
     const tables = this.#tables.filter(isDelayed)
     if (tables.length === 0) return
     await rows.renew(term, tables, await this.#read())
-    await rows.mark(term, tables, await this.#read())
+    const marked = await rows.mark(term, tables, await this.#read())
+    if (marked !== undefined) this.#marks.push({ at: marked, written: performance.now() })
     const states = await this.#read()
     const delays = [...new Set(tables.flatMap((table) => table.delays ?? []))]
     for (const delay of delays) {
-      const late = await rows.move(term, delay, tables, states)
+      const late = await rows.move(term, delay, tables, states, this.#firstYoung(delay))
       if (late !== undefined) metrics?.observe('gatehouse_licence_lateness_seconds', { kind: 'table' }, late / 1000)
     }
     const filling = states.find(({ phase }) => phase === 'filling')
     const filled = tables.find(({ name }) => name.toLowerCase() === filling?.base)
     if (filling !== undefined && filled !== undefined) await rows.fill(term, filled, filling)
-    if (isTrimming) await rows.trimMarks(term, Math.max(...delays))
+    const longest = Math.max(...delays)
+    if (isTrimming) await rows.trimMarks(term, longest)
+    while (this.#marks.length > 0 && !isYoung(this.#marks[0], longest)) this.#marks.shift()
     await this.#read()
   }
+}
+
+interface Mark {
+  /** In microseconds since the epoch. */
+  readonly at: bigint
+  readonly written: number
+}
+
+/** Clocks are adjusted by less than that. */
+const ADJUSTED = 0.999
+
+function isYoung(mark: Mark | undefined, delay: number): boolean {
+  return mark !== undefined && performance.now() - mark.written < delay * ADJUSTED
 }
 
 function writeForm(table: TableDefinition | undefined): string {
   return JSON.stringify([table?.columns.map(({ name, type, nullable }) => [name, type, nullable]), table?.primaryKey])
 }
 
-function canHaveCopies({ view, kept, isLive, primaryKey }: TableDefinition): boolean {
-  return view === undefined && kept === undefined && isLive && primaryKey.length > 0
+/** A materialized view when its rows are complete: then it has a log. */
+function canHaveCopies(table: TableDefinition): boolean {
+  return table.view === undefined && hasLog(table) && table.primaryKey.length > 0
 }
 
 function isDelayed({ delays = [] }: TableDefinition): boolean {

@@ -46,6 +46,9 @@ export interface CopySql {
   readonly runApart?: (builds: readonly BuildSql[]) => Promise<number>
 }
 
+/** After every mark. */
+const LAST = BigInt(Number.MAX_SAFE_INTEGER)
+
 /** Rows that a copy gets in one transaction while it is filled. */
 const FILLED_AT_ONCE = 20_000
 
@@ -74,14 +77,18 @@ export class DelayedRows {
     return rows.map(toState)
   }
 
-  /** Writes down how far the logs are, if anything was committed since the last mark. The time is read after that: all was committed by then. */
-  async mark(term: KeeperTerm, tables: readonly TableDefinition[], states: readonly CopyState[]): Promise<void> {
+  /** Writes down how far the logs are, if anything was committed since the last mark. The time is read after that: all was committed by then. Returns it. */
+  async mark(
+    term: KeeperTerm,
+    tables: readonly TableDefinition[],
+    states: readonly CopyState[],
+  ): Promise<bigint | undefined> {
     const last = await this.#lastMark()
     const isNeeded = states.some(
       ({ phase, filled = 0n }) => phase === 'filled' && (last === undefined || last.at < filled),
     )
     const position = await this.#sql.readMark(tables, last?.position, isNeeded || last === undefined, this.#store)
-    if (position === undefined) return
+    if (position === undefined) return undefined
     // Rounded up. It does not go back with the clock.
     const now = `(${this.#store.now} + 1) * 1000`
     const before = `coalesce((SELECT max(at) FROM ${this.#marks}), 0)`
@@ -90,6 +97,7 @@ export class DelayedRows {
         SELECT coalesce((SELECT max(id) FROM ${this.#marks}), 0) + 1,
           CASE WHEN ${now} > ${before} THEN ${now} ELSE ${before} END, ${value(position)}`,
     ])
+    return (await this.#lastMark())?.at
   }
 
   async #lastMark(): Promise<{ readonly at: bigint; readonly position: string } | undefined> {
@@ -99,16 +107,18 @@ export class DelayedRows {
     return row && { at: BigInt(row.at), position: row.position }
   }
 
-  /** Moves all copies of a delay to the newest mark that is old enough. Returns how much older than the delay that was, in milliseconds. */
+  /** Moves all copies of a delay to the newest mark that is old enough, and is before `notAfter`. Returns how much older than the delay that was, in milliseconds. */
   async move(
     term: KeeperTerm,
     delay: number,
     tables: readonly TableDefinition[],
     states: readonly CopyState[],
+    notAfter = LAST,
   ): Promise<number | undefined> {
     const [mark] = await this.#store.read<MarkRow & { readonly now: number | string }>(
       (value) => `SELECT at, position, ${this.#store.now} AS now FROM ${this.#marks}
-        WHERE at <= ${this.#store.now} * 1000 - ${value(BigInt(delay) * 1000n)} ORDER BY id DESC LIMIT 1`,
+        WHERE at <= ${this.#store.now} * 1000 - ${value(BigInt(delay) * 1000n)} AND at < ${value(notAfter)}
+        ORDER BY id DESC LIMIT 1`,
     )
     if (mark === undefined) return undefined
     const at = BigInt(mark.at)

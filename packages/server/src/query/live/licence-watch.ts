@@ -1,6 +1,6 @@
 /** What the callers of live statements have of covered tables: while a statement reads these, their places are held. */
 import type { Principal, Refusal } from 'gatehouse-protocol'
-import type { FollowedTables, TableAccess, TableLicences, TableRights } from '../catalogue/licences.ts'
+import type { FollowedTables, TableAccess, TableLicences, TableNeed, TableRights } from '../catalogue/licences.ts'
 import { PlanPending } from '../plan/long-plans.ts'
 
 export interface LicensedReader {
@@ -28,10 +28,15 @@ export class LicenceWatch<Reader extends LicensedReader> {
     return { find: (table) => this.#find(reader, table) }
   }
 
+  /** Takes the places for what a plan uses. Undefined: they are held. A Promise: when it has resolved, another plan is made with what is. */
+  hold(reader: Reader, needs: readonly TableNeed[]): Promise<void> | undefined {
+    return needs.length === 0 ? undefined : this.#follow(reader).hold(needs)
+  }
+
   /** Why there is no access to one of the tables, where there is none at all. */
-  refusalFor(reader: Reader, tables: readonly string[]): Refusal | undefined {
+  refusalFor(reader: Reader, needs: readonly TableNeed[]): Refusal | undefined {
     const followed = this.#followed.get(reader)
-    for (const table of tables) {
+    for (const { table } of needs) {
       const refusal = followed?.refusalFor(table)
       if (refusal !== undefined) return refusal
     }
@@ -48,17 +53,20 @@ export class LicenceWatch<Reader extends LicensedReader> {
   }
 
   #find(reader: Reader, table: string): TableAccess | undefined {
-    const { licences, onChanged } = this.#options
-    if (licences.covers(table) === undefined) return undefined
-    let followed = this.#followed.get(reader)
-    if (followed === undefined) {
-      const { principal, request } = reader
-      const caller = { principal, address: request.address, way: 'live' } as const
-      followed = licences.follow(caller, () => onChanged(reader))
-      this.#followed.set(reader, followed)
-    }
-    const access = followed.find(table)
+    if (this.#options.licences.covers(table) === undefined) return undefined
+    const access = this.#follow(reader).find(table)
     if (access instanceof Promise) throw new PlanPending(access)
     return access
+  }
+
+  #follow(reader: Reader): FollowedTables {
+    const { licences, onChanged } = this.#options
+    const known = this.#followed.get(reader)
+    if (known !== undefined) return known
+    const { principal, request } = reader
+    const caller = { principal, address: request.address, way: 'live' } as const
+    const followed = licences.follow(caller, () => onChanged(reader))
+    this.#followed.set(reader, followed)
+    return followed
   }
 }

@@ -154,6 +154,7 @@ export class LiveService implements LiveQueries {
     const { request } = subscriber
     for (let target = await this.#planFirstTarget(subscriber); ; ) {
       this.#requireStepUp(subscriber, request.principal, target)
+      target = await this.#holdLicences(subscriber, target)
       this.#requireLicences(subscriber, target)
       this.#starting.set(subscriber, target)
       const result = await this.#results.acquire(target, subscriber, request.signal)
@@ -283,6 +284,8 @@ export class LiveService implements LiveQueries {
       const isRenewed = principal.tokenId !== subscriber.principal.tokenId
       const isOther = !sameNeed(target.stepUp, this.#needs.get(subscriber))
       if (isRenewed || isOther) this.#requireStepUp(subscriber, principal, target)
+      const pending = this.#licences.hold(subscriber, target.needs)
+      if (pending !== undefined) throw new PlanPending(pending)
       this.#requireLicences(subscriber, target)
     } catch (error) {
       if (error instanceof PlanPending) this.#replanLater(subscriber, principal, error)
@@ -321,9 +324,20 @@ export class LiveService implements LiveQueries {
     )
   }
 
-  #requireLicences(subscriber: Subscriber, { licensed, plan }: LiveTarget): void {
-    if (licensed.length === 0) return
-    const refusal = this.#licences.refusalFor(subscriber, licensed)
+  /** The target as it is with the places that it takes. */
+  async #holdLicences(subscriber: Subscriber, planned: LiveTarget): Promise<LiveTarget> {
+    let target = planned
+    for (;;) {
+      const pending = this.#licences.hold(subscriber, target.needs)
+      if (pending === undefined) return target
+      await pending
+      target = await whenPlanned(() => this.#planTarget(subscriber, subscriber.principal))
+    }
+  }
+
+  #requireLicences(subscriber: Subscriber, { needs, plan }: LiveTarget): void {
+    if (needs.length === 0) return
+    const refusal = this.#licences.refusalFor(subscriber, needs)
     if (refusal !== undefined) throw refusal
     refuseUnready(plan.tables)
   }

@@ -5,7 +5,7 @@ import type { Principal, StepUpNeed } from 'gatehouse-protocol'
 import type { AttributeValues } from '../../store/accounts/user.ts'
 import { type AttributeInputs, attributeInputs } from '../catalogue/attributes.ts'
 import { describeLicences, type LicenceLabel, listTimes } from '../catalogue/licence-labels.ts'
-import { type Copies, NO_COPIES, type TableRights } from '../catalogue/licences.ts'
+import { type Copies, NO_COPIES, type TableNeed, type TableRights } from '../catalogue/licences.ts'
 import { type CatalogueSnapshot, visibleViews } from '../catalogue/snapshot.ts'
 import type { ParameterSource } from '../engines/emit/parameter-source.ts'
 import {
@@ -17,6 +17,7 @@ import {
 } from '../engines/emit/parameters.ts'
 import type { Engine } from '../engines/engine.ts'
 import { type LiveReadRequest, type Positions, type Since, sincePositions } from '../engines/live-source.ts'
+import { findNeeds } from '../plan/licensed-parts.ts'
 import { type LivePlan, planLive } from '../plan/live.ts'
 import type { LiveFamily, PositionedSql } from '../plan/live-family.ts'
 import type { LiveMethod } from '../plan/live-method.ts'
@@ -42,8 +43,8 @@ export interface LiveTarget {
   readonly encoding: LiveEncoding
   /** The statement as it was sent. */
   readonly text: string
-  /** The covered tables that it reads, by names in lower case. */
-  readonly licensed: readonly string[]
+  /** The covered tables that it reads, and which parts of them. */
+  readonly needs: readonly TableNeed[]
   /** What is said of rows that are delayed or left out, without times. */
   readonly labels: readonly LicenceLabel[]
   /** A time as of which delayed rows are, if they were read after `since` by the monotonic clock. */
@@ -129,7 +130,7 @@ export function planTarget(
     columns,
     encoding,
     text,
-    licensed: planned.licensed.map(({ table }) => table),
+    needs: planned.licensed.length === 0 ? [] : findNeeds(planned, parameters),
     labels,
     asOf: (since) => (labels.length === 0 ? undefined : earliest(planned.bound.tables, env.copies, since)),
     owner,

@@ -201,8 +201,10 @@ export class Planner {
     return this.#licences.version === 0 || tables !== undefined ? caller : { scopes, tables: nothing(this.#licences) }
   }
 
-  #view(snapshot: CatalogueSnapshot, { scopes, tables }: PlanRights): CatalogueView {
-    return viewFor(snapshot, scopes, tables, this.#copies)
+  #view(snapshot: CatalogueSnapshot, { scopes, tables }: PlanRights, { kind }: Statement): CatalogueView {
+    // A view is defined without reading a row; who reads it has what is theirs.
+    const isView = kind === 'create-view' || kind === 'create-kept-view'
+    return isView ? viewFor(snapshot, scopes) : viewFor(snapshot, scopes, tables, this.#copies)
   }
 
   #access({ scopes }: PlanRights, { tables }: Bound): Pick<Planned, 'scopes' | 'licensed'> {
@@ -240,7 +242,7 @@ export class Planner {
     const statement = parse(text, this.limits, tokens)
     yield
     const written = shape === undefined ? undefined : findLiterals(statement, shape)
-    const bound = bind(statement, text, this.#view(snapshot, rights), written)
+    const bound = bind(statement, text, this.#view(snapshot, rights, statement), written)
     yield
     const autoParameters = shape === undefined ? [] : findAutoParameters(bound, shape, snapshot)
     const literals = shape === undefined ? [] : (readAutoParameters(autoParameters, shape) ?? [])
@@ -256,7 +258,7 @@ export class Planner {
     const { text = '', options } = built
     const statement = built.statement()
     yield
-    const bound = bind(statement, text, this.#view(snapshot, rights), undefined, options)
+    const bound = bind(statement, text, this.#view(snapshot, rights, statement), undefined, options)
     yield
     const given = { text, ...this.#access(rights, bound), snapshot, bound, autoParameters: [], literals: [] }
     const made = yield* this.#emit(given, built.keys?.(bound) ?? [], built.bulk)

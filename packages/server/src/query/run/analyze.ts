@@ -41,7 +41,9 @@ export async function analyze(query: Query, run: RunningCall, env: ExecutionEnv)
 /** What the engine measured, without how many rows a row filter hides. */
 async function stepLines({ planned, running }: RunningCall, values: ReadRun): Promise<readonly string[]> {
   const { tables } = planned.bound
-  const isAllSeen = tables.every(({ isSystem, rowFilter }) => !isSystem && rowFilter === undefined)
+  const isAllSeen = tables.every(
+    ({ isSystem, rowFilter, storedAs }) => !isSystem && rowFilter === undefined && storedAs === undefined,
+  )
   const steps = isAllSeen ? ((await planned.read?.measureSteps?.(values, running)) ?? []) : []
   return steps.map(
     ({ depth, name, rows, milliseconds }) =>

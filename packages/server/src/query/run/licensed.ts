@@ -1,5 +1,5 @@
 /** The licences of a call: its statements are planned with what the caller has of covered tables, and run while it has that. */
-import type { Bound, BoundStatement, TableView } from 'gatehouse-iql'
+import type { Bound, BoundStatement, IqlValue, TableView } from 'gatehouse-iql'
 import type { Refusal } from 'gatehouse-protocol'
 import {
   type AccessPart,
@@ -7,12 +7,15 @@ import {
   findAccess,
   type HeldTables,
   isRealtime,
+  joinNeeds,
   type LicensedCaller,
   licenceRefusal,
   type TableAccess,
   type TableLicences,
+  type TableNeed,
   type TableRights,
 } from '../catalogue/licences.ts'
+import { findNeeds } from '../plan/licensed-parts.ts'
 import { PlanPending, whenPlanned } from '../plan/long-plans.ts'
 import type { PlanRights } from '../plan/plan-caches.ts'
 import type { Planned } from '../plan/planner.ts'
@@ -60,15 +63,24 @@ export class CallerRights implements PlanRights {
   }
 }
 
-/** Takes the places for the tables of the plans. Undefined: no product covers any of them. */
+/** Takes the places for the tables of statements. Undefined: no product covers any of them. */
 export function holdTables(
   caller: LicensedCaller,
-  plans: readonly Planned[],
+  parts: readonly LicensedPart[],
   { licences }: Pick<LicensedEnv, 'licences'>,
 ): HeldTables | Promise<HeldTables> | undefined {
-  const tables = new Set<string>()
-  for (const { bound } of plans) for (const name of coveredNames(tablesIn(bound), licences)) tables.add(name)
-  return tables.size === 0 ? undefined : licences.hold(caller, [...tables])
+  const needs = parts.flatMap(({ planned, valueSets: [values = []] }) => {
+    const known = findNeeds(planned, values)
+    const names = coveredNames(tablesIn(planned.bound), licences)
+    return names.map((table): TableNeed => known.find((need) => need.table === table) ?? { table })
+  })
+  return needs.length === 0 ? undefined : licences.hold(caller, joinNeeds(needs))
+}
+
+/** A statement and its values. */
+interface LicensedPart {
+  readonly planned: Planned
+  readonly valueSets: readonly (readonly IqlValue[])[]
 }
 
 /** Whether the plans were made with what is held, and so show what the caller may see. */
@@ -97,7 +109,8 @@ export async function planLicensed<Plan>(
   for (;;) {
     const made = await whenPlanned(() => plan(rights))
     const plans = listPlans(made)
-    const held = env.licences.version === 0 ? undefined : await holdTables(caller, plans, env)
+    const parts = plans.map((planned) => ({ planned, valueSets: [] }))
+    const held = env.licences.version === 0 ? undefined : await holdTables(caller, parts, env)
     if (held === undefined || isPlannedWith(plans, held, env)) {
       if (held !== undefined) requireLicences(plans, held, env)
       return { plan: made, held }

@@ -126,14 +126,15 @@ export class NodeCatalogue {
   }
 }
 
-/** The column that says which product covers a row stays what it is. */
-function refuseCoveringColumn(change: CatalogueChange, licences: Pick<TableLicences, 'covers' | 'delays'>): void {
+/** The column that says which product covers a row stays what it is, and the changes of a delayed table are logged. */
+function refuseCoveringColumn(change: CatalogueChange, licences: Pick<TableLicences, 'covers'>): void {
   if (change.kind !== 'alter') return
-  const { step, name } = change
+  const { step, name, from, table } = change
+  const { column, products = [] } = licences.covers(name.toLowerCase()) ?? {}
+  const members = { Products: [...products].sort() }
+  if (from.isLive && !table.isLive && (from.delays ?? []).length > 0)
+    throw refuse('Data.InUse', `Products cover ${name} with a delay, which needs its changes`, { members })
   if (step.kind !== 'drop-column' && step.kind !== 'rename-column') return
-  const { column, products } = licences.covers(name.toLowerCase()) ?? {}
   if (column?.toLowerCase() !== step.column.toLowerCase()) return
-  throw refuse('Data.InUse', `Products cover the rows of ${name} by the column ${step.column}`, {
-    members: { Products: [...(products ?? [])].sort() },
-  })
+  throw refuse('Data.InUse', `Products cover the rows of ${name} by the column ${step.column}`, { members })
 }

@@ -96,8 +96,7 @@ function prepare<Parts extends CallParts>(
   const makeReady = (parts: Parts): Ready<Parts> | Promise<Ready<Parts>> => {
     const asked = { principal, requestId, address, encoding, rights, ...parts }
     requireStepUp(asked, env)
-    const plans = listParts(asked).map(({ planned }) => planned)
-    const held = env.licences.version === 0 ? undefined : holdTables(rights.caller, plans, env)
+    const held = env.licences.version === 0 ? undefined : holdTables(rights.caller, listParts(asked), env)
     if (held instanceof Promise) return held.then((held) => withLicences(parts, asked, held))
     return withLicences(parts, asked, held)
   }
