@@ -67,20 +67,7 @@ export async function startLicenceServer(
   const [handler = '', robot = '', decider = ''] = await Promise.all(
     ['handler', 'robot', 'decider'].map((id) => clientToken(url, id)),
   )
-  const send: LicenceServer['send'] = async (method, path, { token = alice, body, headers = {} } = {}) => {
-    const response = await fetch(url + path, {
-      method,
-      headers: {
-        ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-    })
-    const text = await response.text()
-    const isJson = /\bjson\b|\+json/.test(response.headers.get('content-type') ?? '')
-    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text }
-  }
+  const send = createSend(url, alice)
   return {
     ...server,
     ...{ url, alice, admin, handler, robot, decider, send },
@@ -93,6 +80,29 @@ export async function startLicenceServer(
       await server.stop(reason)
       await rm(folder, { recursive: true, force: true })
     },
+  }
+}
+
+/** Another node, with the tokens of the first. */
+export function atNode(first: LicenceServer, server: TestServer): LicenceServer {
+  const url = `http://127.0.0.1:${server.port}`
+  return { ...first, ...server, url, send: createSend(url, first.alice) }
+}
+
+function createSend(url: string, alice: string): LicenceServer['send'] {
+  return async (method, path, { token = alice, body, headers = {} } = {}) => {
+    const response = await fetch(url + path, {
+      method,
+      headers: {
+        ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    const isJson = /\bjson\b|\+json/.test(response.headers.get('content-type') ?? '')
+    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text }
   }
 }
 

@@ -57,6 +57,8 @@ const ANOTHER_NODE_MS = 1_000
 /** After which time what is old enough must be seen, on a busy machine. */
 const LATE_MS = 5_000
 const LONGEST_MS = 60_000
+/** Of the commits of a simulation. */
+const NUMBERS = 1_000_000
 
 export class Simulation {
   readonly #places: readonly TablePlace[]
@@ -69,7 +71,11 @@ export class Simulation {
   /** Values that were checked, by way. */
   readonly checked = new Map<string, number>()
 
-  constructor(servers: readonly LicenceServer[], random: (below: number) => number) {
+  /** Numbers up to it are of the simulation before. */
+  readonly #base: number
+
+  constructor(servers: readonly LicenceServer[], random: (below: number) => number, seed = 1) {
+    this.#base = seed * NUMBERS
     const [first] = servers
     assert.ok(first)
     this.#places = servers.map(tablePlace)
@@ -137,7 +143,7 @@ export class Simulation {
   }
 
   async #commit(): Promise<void> {
-    const number = this.#commits.length + 1
+    const number = this.#base + this.#commits.length + 1
     const venue = Object.keys(VENUES)[this.#random(3)] ?? ''
     const begun = Date.now()
     const commit = { begun, ended: Number.POSITIVE_INFINITY, venue }
@@ -237,8 +243,8 @@ export class Simulation {
 
   #check({ way, person, isThere, sent, received, values }: Seen): void {
     for (const [venue, number] of values) {
-      if (number === 0) continue
-      const commit = this.#commits[number - 1]
+      if (number <= this.#base) continue
+      const commit = this.#commits[number - this.#base - 1]
       assert.equal(commit?.venue, venue, `${way}: ${venue} ${number}`)
       const since = isThere ? sent : sent - ANOTHER_NODE_MS
       const isAllowed = VENUES[venue]?.some((product) =>
@@ -289,7 +295,8 @@ export class Simulation {
       })
       if (delays.length === 0) continue
       const before = sent - Math.min(...delays)
-      const wanted = this.#commits.findLastIndex((commit) => commit.venue === venue && commit.ended < before) + 1
+      const last = this.#commits.findLastIndex((commit) => commit.venue === venue && commit.ended < before)
+      const wanted = last === -1 ? 0 : this.#base + last + 1
       const found = values.find(([name]) => name === venue)?.[1] ?? 0
       assert.ok(found >= wanted, `${person} has seen ${found} of ${venue}, not ${wanted}`)
     }
