@@ -5,7 +5,16 @@ import type { FeedReads, Page, ReadOptions, StoredMessage, StoredTopic, TopicPag
 import type { Feed, TopicChoice } from './feed.ts'
 import { EVERYTHING, type FeedLabel, type FeedUse } from './licences.ts'
 import type { LiveFeed } from './live-feed.ts'
+import { readSeq, writeSeqs } from './position.ts'
 import { readLast } from './read-last.ts'
+
+/** `through` is a place in what the caller may see. */
+export interface ViewPage extends Omit<Page, 'through'> {
+  readonly through: string
+}
+
+/** Before all messages. */
+export const BEGINNING = '0'
 
 export class FeedView {
   /** With each delay that the caller has, the shortest first. */
@@ -48,28 +57,31 @@ export class FeedView {
     return this.#first.findOrAddPositions(key).write(this.epoch, seq)
   }
 
+  /** After the messages of a topic: a place to read after. */
+  writePlace(topic: string, messages: readonly StoredMessage[]): string {
+    return writeSeqs([[this.delayFor(topic), messages.at(-1)?.seq ?? 0]])
+  }
+
   /** The oldest first. */
   async readLast(choice: TopicChoice, count: number): Promise<readonly StoredMessage[]> {
     const found = await this.#readAll((reads, isShown) => readLast(reads, choice, count, isShown))
     return inOrder(found).slice(-count)
   }
 
-  async readAfter(choice: TopicChoice, after: number, options: ReadOptions): Promise<Page> {
-    const pages = await this.#readAll(async (reads, isShown) => {
-      const page = await reads.readAfter(choice, after, options)
-      return [{ ...page, messages: page.messages.filter(({ topic }) => isShown(topic)) }]
-    })
-    const [page] = pages
-    if (page !== undefined && pages.length === 1) return page
-    const unread = pages.filter(({ isLast }) => !isLast)
-    const through =
-      unread.length === 0
-        ? Math.max(after, ...pages.map((each) => each.through))
-        : Math.min(...unread.map((each) => each.through))
+  /** What follows the place, which is where each of the delays is. */
+  async readAfter(choice: TopicChoice, after: string, options: ReadOptions): Promise<ViewPage> {
+    const pages = await Promise.all(
+      this.#sources.map(async ({ reads, delay }) => {
+        const page = await reads.readAfter(choice, readSeq(after, delay), options)
+        return { ...page, delay, messages: page.messages.filter(({ topic }) => this.#isShown(topic, delay)) }
+      }),
+    )
     return {
-      messages: inOrder(pages.flatMap(({ messages }) => messages)).filter(({ seq }) => seq <= through),
-      through,
-      isLast: unread.length === 0,
+      messages: inOrder(pages.flatMap(({ messages }) => messages)),
+      through: writeSeqs(
+        pages.map(({ delay, through, messages }) => [delay, Math.max(through, messages.at(-1)?.seq ?? 0)]),
+      ),
+      isLast: pages.every(({ isLast }) => isLast),
       hasGap: pages.some(({ hasGap }) => hasGap),
     }
   }
@@ -93,12 +105,16 @@ export class FeedView {
     return this.#use?.access ?? EVERYTHING
   }
 
+  #isShown(topic: string, delay: number): boolean {
+    return this.#access.delayFor(topic) === delay
+  }
+
   /** From each source what the caller may see of it now: a licence may end while it is read. */
   async #readAll<Item>(
     read: (reads: FeedReads, isShown: (topic: string) => boolean) => Promise<readonly Item[]>,
   ): Promise<Item[]> {
     const found = await Promise.all(
-      this.#sources.map(({ reads, delay }) => read(reads, (topic) => this.#access.delayFor(topic) === delay)),
+      this.#sources.map(({ reads, delay }) => read(reads, (topic) => this.#isShown(topic, delay))),
     )
     return found.flat()
   }

@@ -48,8 +48,8 @@ function writeSeq(delay: number, seq: number): string {
   return `${delay.toString(36)}.${seq.toString(36)}`
 }
 
-/** Of a delay that it does not have the lowest number: nothing is passed over. */
-function readSeq(text: string, delay: number): number {
+/** Of a delay that it does not have the lowest number: nothing is passed over. `text` is as `writeSeqs` has it. */
+export function readSeq(text: string, delay: number): number {
   if (!text.includes('.')) return Number.parseInt(text, 36)
   const seqs = text.split('_').map((each) => {
     const [own = '', seq = ''] = each.split('.')

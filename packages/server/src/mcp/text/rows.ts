@@ -1,6 +1,7 @@
 /** Rows as text for a model: a head, the names, one line of CSV a row; or as JSON. Both within a budget of bytes. */
 import type { Json } from '../../lib/exact-json.ts'
-import { counted, cutBytes, escapeJson, escapeText } from './escape.ts'
+import { type LicenceLabel, writeLicences } from '../../query/index.ts'
+import { counted, cutBytes, escapeJson, escapeText, shortText } from './escape.ts'
 
 export interface Column {
   readonly name: string
@@ -17,6 +18,8 @@ export interface Rows {
   /** Rows follow that were not read. */
   readonly hasMore: boolean
   readonly milliseconds: number
+  /** Which rows are as they were, and which are left out. */
+  readonly licence: readonly LicenceLabel[]
 }
 
 export interface Budget {
@@ -42,14 +45,15 @@ export function writeRows(rows: Rows, { bytes }: Budget, format: 'text' | 'json'
 }
 
 function writeText(
-  { columns, rows, hasMore: moreFollow, milliseconds }: Rows,
+  { columns, rows, hasMore: moreFollow, milliseconds, licence }: Rows,
   bytes: number,
   writeAfter: WriteAfter,
 ): RowsText {
   const names = columns.map(({ name }) => csvCell(name)).join(',')
+  const notes = licenceLines(licence)
   const { taken: lines, isCut } = takeWithin(
     rows.map((row) => () => row.map((value, index) => valueText(value, columns[index]?.type)).join(',')),
-    bytes - names.length - 1024,
+    bytes - names.length - Buffer.byteLength(notes.join('\n')) - 1024,
   )
   const hasMore = moreFollow || isCut
   const types = columns.map(({ name, type }) => `${escapeText(name)} ${type}`).join(', ')
@@ -58,7 +62,26 @@ function writeText(
   const tail = hasMore
     ? [`# ${isCut ? `Cut at ${bytes / 1024} KiB` : 'More rows follow'}: ${goOn(writeAfter?.(lines.length))}`]
     : []
-  return { text: [head, names, ...lines, ...tail].join('\n'), shown: lines.length, hasMore }
+  return { text: [head, names, ...lines, ...tail, ...notes].join('\n'), shown: lines.length, hasMore }
+}
+
+const MOST_LABELS = 10
+const MOST_VALUES = 20
+
+/** What is said of rows that are delayed, or left out. */
+export function licenceLines(licence: readonly LicenceLabel[]): string[] {
+  const lines = writeLicences(licence.slice(0, MOST_LABELS)).map((line) => `# ${shortText(line)}`)
+  return licence.length > MOST_LABELS ? [...lines, `# ${licence.length - MOST_LABELS} licences more`] : lines
+}
+
+/** The member `licence`, as results over HTTP have it; absent where nothing is said. */
+export function licenceMember(licence: readonly LicenceLabel[]): { readonly licence?: readonly LicenceLabel[] } {
+  if (licence.length === 0) return {}
+  const short = licence.slice(0, MOST_LABELS).map(({ Values, ...label }) => ({
+    ...label,
+    ...(Values !== undefined && Values.length <= MOST_VALUES && { Values }),
+  }))
+  return { licence: short }
 }
 
 function goOn(after: string | undefined): string {
@@ -95,12 +118,17 @@ function csvCell(text: string): string {
   return cut === undefined ? cell : `${cell}…[${Buffer.byteLength(text)} bytes]`
 }
 
-function writeJson({ columns, rows, hasMore: moreFollow }: Rows, bytes: number, writeAfter: WriteAfter): RowsText {
-  const values = takeJsonRows(columns, rows, bytes - 1024)
+function writeJson(
+  { columns, rows, hasMore: moreFollow, licence }: Rows,
+  bytes: number,
+  writeAfter: WriteAfter,
+): RowsText {
+  const said = licenceMember(licence)
+  const values = takeJsonRows(columns, rows, bytes - Buffer.byteLength(JSON.stringify(said)) - 1024)
   const shown = values.length
   const hasMore = moreFollow || shown < rows.length
   const after = hasMore ? (writeAfter?.(shown) ?? null) : null
-  const structured = { columns, rows: values, more: hasMore, after }
+  const structured = { columns, rows: values, more: hasMore, after, ...said }
   return { text: escapeJson(JSON.stringify(structured)), structured, shown, hasMore }
 }
 

@@ -70,10 +70,11 @@ async function readLive(args: Arguments, call: Call, { statements, live, store }
   statements.refuseWrites(asked.statement)
   await statements.requireCheap(asked.statement, asked.parameters, call)
   const started = performance.now()
-  const { columns = [], put, position } = await readLiveChanges(live, asked, undefined, call, Promise.resolve())
+  const first = await readLiveChanges(live, asked, undefined, call, Promise.resolve())
+  const { columns = [], put, position, licence } = first
   const { rows, keys, more } = keyedRows(columns, put.slice(0, MOST_DRAWN), DRAWN_BYTES)
   return {
-    ...{ columns, rows, keys, tables: [] },
+    ...{ columns, rows, keys, licence, tables: [] },
     hasMore: more || put.length > MOST_DRAWN,
     milliseconds: performance.now() - started,
     follow: () => store.create(call.principal, { kind: 'statement', ...asked, columns }, position),
@@ -118,13 +119,13 @@ function requireNumber({ name, type }: Column): void {
 
 /** The page gets all rows, the model the first ones. */
 function describeChart(
-  { columns, rows, keys, hasMore, milliseconds, tables }: Drawn,
+  { columns, rows, keys, hasMore, milliseconds, licence, tables }: Drawn,
   data: { readonly view: JsonObject; readonly id?: string; readonly since?: number },
   call: Call,
 ): Outcome {
   const budget = call.hasExtension(UI_EXTENSION) ? BESIDE_CHART : TEXT
   const shown = rows.slice(0, budget.rows)
-  const first = { columns, rows: shown, hasMore: hasMore || shown.length < rows.length, milliseconds }
+  const first = { columns, rows: shown, hasMore: hasMore || shown.length < rows.length, milliseconds, licence }
   const { text } = writeRows(first, budget, 'text', undefined)
   const bound = hasMore ? ', more are not drawn: aggregate' : ''
   const followed = data.id === undefined ? '' : ` · live: watch ${data.id} · since ${data.since}`

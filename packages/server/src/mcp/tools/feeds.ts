@@ -1,5 +1,12 @@
 /** The tools that read feeds: which there are, their topics, and their newest messages. */
-import { type FeedService, type FeedView, mayRead, refuse, type StoredMessage, topicChoice } from '../../feeds/feeds.ts'
+import {
+  type FeedLabel,
+  type FeedService,
+  mayRead,
+  refuse,
+  type StoredMessage,
+  topicChoice,
+} from '../../feeds/feeds.ts'
 import type { Call } from '../protocol/features.ts'
 import { counted, cutBytes, escapeJson, escapeText, shortText } from '../text/escape.ts'
 import { AFTER, object } from './schemas.ts'
@@ -40,7 +47,7 @@ export function listFeedsTool(feeds: () => FeedService | undefined): ToolDefinit
       const last = topics[LISTED - 1]?.topic ?? ''
       const tail =
         topics.length > LISTED ? [`# More follow: call again with after "${escapeText(last)}", or a prefix.`] : []
-      const head = `${counted(lines.length, 'topic')} of ${shortText(name)}${labelText(view)}`
+      const head = `${counted(lines.length, 'topic')} of ${shortText(name)}${labelText(view.labels)}`
       return { text: [head, ...lines, ...tail].join('\n') }
     },
   }
@@ -94,12 +101,12 @@ export async function readFeed(
   if (messages.length === 0) throw refuse('feed.no_topic', `The topic ${JSON.stringify(topic)} holds no message`)
   const { lines, shown } = writeMessages(messages, MOST_BYTES)
   const cut = shown < messages.length ? `, the newest ${shown} that fit` : ''
-  const head = `${counted(messages.length, 'message')}${cut}${labelText(view)}: time, topic, data`
+  const head = `${counted(messages.length, 'message')}${cut}${labelText(view.labels)}: time, topic, data`
   return { text: [head, ...lines].join('\n'), rows: shown }
 }
 
 /** What is delayed, or left out. */
-function labelText({ labels }: FeedView): string {
+export function labelText(labels: readonly FeedLabel[]): string {
   const parts = labels.map(({ product, delay, topics }) => {
     const which =
       topics === undefined

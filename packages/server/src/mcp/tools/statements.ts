@@ -188,6 +188,7 @@ export class Statements {
                 .map((line) => readLine(line, isExact)),
         hasMore: outcome.truncated !== 'no',
         milliseconds: ran.run.elapsed,
+        licence: ran.run.labels,
         tables: tables.map(({ name }) => name),
         writeAfter: (shown) => writeCursor({ kind: 'rows', rows: skip + shown }, identity),
       }

@@ -1,16 +1,16 @@
 /** The tools that follow a result or a feed: `watch` gives it whole, `changes` what has changed since. Nothing stays open between calls. */
 import { Refusal } from 'gatehouse-protocol'
-import type { FeedService } from '../../feeds/feeds.ts'
+import { type FeedService, writeLabels } from '../../feeds/feeds.ts'
 import type { LiveQueries } from '../../query/index.ts'
 import type { Call } from '../protocol/features.ts'
 import type { JsonObject } from '../protocol/json.ts'
 import { counted, escapeJson } from '../text/escape.ts'
-import { type Column, takeJsonChanges, writeChanges, writeRows } from '../text/rows.ts'
+import { type Column, licenceMember, takeJsonChanges, writeChanges, writeRows } from '../text/rows.ts'
 import { readFeedChanges } from '../watches/feed-changes.ts'
 import { type LiveChanges, type LiveRow, readLiveChanges } from '../watches/live-changes.ts'
 import type { Watched, WatchStore } from '../watches/watch-store.ts'
 import type { Arguments } from './arguments.ts'
-import { requireFeeds, shortData, writeMessages } from './feeds.ts'
+import { labelText, requireFeeds, shortData, writeMessages } from './feeds.ts'
 import { FORMAT, object, PARAMETERS, STATEMENT } from './schemas.ts'
 import type { Statements } from './statements.ts'
 import type { Outcome, ToolDefinition } from './tool-set.ts'
@@ -147,7 +147,7 @@ async function readState(
   }
   const { feed, topic } = watched
   const found = await readFeedChanges(requireFeeds(feeds()), feed, topic, since, call, until)
-  const { isWhole, messages, hasMore, position } = found
+  const { isWhole, messages, hasMore, position, labels } = found
   const { lines, shown } = writeMessages(messages, BUDGET.bytes)
   const tail = hasMore ? ['# More follow: call changes again.'] : []
   const structured = {
@@ -158,25 +158,31 @@ async function readState(
     })),
     more: hasMore,
     skipped: messages.length - shown,
+    ...(labels.length > 0 && { licence: writeLabels(feed, labels) }),
   }
   const cut = shown < messages.length ? `, the newest ${shown} that fit` : ''
-  const text = [`${counted(messages.length, 'message')}${cut}`, ...lines, ...tail].join('\n')
+  const text = [`${counted(messages.length, 'message')}${cut}${labelText(labels)}`, ...lines, ...tail].join('\n')
   return { watched, position, isWhole, text, structured, count: messages.length }
 }
 
 function describeChanges(
-  { columns, put, remove, position }: LiveChanges,
+  { columns, put, remove, position, licence, asOf }: LiveChanges,
   watched: Extract<Watched, { kind: 'statement' }>,
 ): State {
   if (columns !== undefined) {
     const rows = put.slice(0, BUDGET.rows).map(({ row }) => row)
-    const whole = { columns, rows, hasMore: rows.length < put.length, milliseconds: 0 }
+    const whole = { columns, rows, hasMore: rows.length < put.length, milliseconds: 0, licence }
     const { text } = writeRows(whole, BUDGET, 'text', undefined)
-    const structured = keyedRows(columns, put, BUDGET.bytes)
+    const structured = { ...keyedRows(columns, put, BUDGET.bytes), ...licenceMember(licence) }
     return { watched: { ...watched, columns }, position, isWhole: true, text, structured, count: put.length }
   }
-  const text = writeChanges(watched.columns, put, remove, BUDGET.bytes)
-  const structured = { columns: watched.columns, ...takeJsonChanges(watched.columns, put, remove, BUDGET.bytes) }
+  const changes = writeChanges(watched.columns, put, remove, BUDGET.bytes)
+  const text = asOf === undefined ? changes : `${changes}\n# as of ${asOf}`
+  const structured = {
+    columns: watched.columns,
+    ...takeJsonChanges(watched.columns, put, remove, BUDGET.bytes),
+    ...(asOf !== undefined && { as_of: asOf }),
+  }
   return { watched, position, isWhole: false, text, structured, count: put.length + remove.length }
 }
 

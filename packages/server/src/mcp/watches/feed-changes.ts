@@ -1,6 +1,8 @@
 /** What has been published on a topic, or a pattern, of a feed since a position. */
 import type { Refusal, UrgentSink } from 'gatehouse-protocol'
 import {
+  BEGINNING,
+  type FeedLabel,
   type FeedMessage,
   type FeedService,
   type FeedView,
@@ -17,12 +19,14 @@ export interface FeedChanges {
   readonly messages: readonly StoredMessage[]
   readonly hasMore: boolean
   readonly position: string
+  /** What is delayed, or left out. */
+  readonly labels: readonly FeedLabel[]
 }
 
 const MOST = 200
 
-/** Positions of watches stay here: they need no seal. */
-const POSITION = /^([0-9A-Za-z]{1,16}) (\d{1,15})$/
+/** Positions of watches stay here: they need no seal. The second part is a place in what the caller sees. */
+const POSITION = /^([0-9A-Za-z]{1,16}) ([0-9a-z]+\.[0-9a-z]+(?:_[0-9a-z]+\.[0-9a-z]+)*)$/
 
 export async function readFeedChanges(
   feeds: FeedService,
@@ -64,35 +68,38 @@ async function readChanges(
   until: Promise<unknown>,
 ): Promise<FeedChanges> {
   const { keep, history } = view.definition
-  const [, epoch, seq] = POSITION.exec(since ?? '') ?? []
+  const { labels, epoch: known } = view
+  const [, epoch, place = ''] = POSITION.exec(since ?? '') ?? []
   const waiter = new Waiter()
   const subscription =
-    epoch === view.epoch ? await feeds.subscribe(name, { topic }, call.principal, waiter, call) : undefined
+    epoch === known ? await feeds.subscribe(name, { topic }, call.principal, waiter, call) : undefined
   // It sends nothing before.
   subscription?.drained()
   try {
-    for (let after = Number(seq); epoch === view.epoch; ) {
-      const page = await view.readAfter(choice, after, {
-        kind: history === undefined ? 'newest' : 'history',
-        limit: MOST,
-      })
-      if (page.hasGap) break
-      const { messages, isLast } = page
-      after = Math.max(page.through, messages.at(-1)?.seq ?? 0)
-      if (messages.length > 0) return { isWhole: false, messages, hasMore: !isLast, position: `${view.epoch} ${after}` }
-      if (!isLast) continue
-      if (!(await waiter.next(until)))
-        return { isWhole: false, messages, hasMore: false, position: `${view.epoch} ${after}` }
+    for (let after = place; epoch === known; ) {
+      const kind = history === undefined ? 'newest' : 'history'
+      const { messages, through, isLast, hasGap } = await view.readAfter(choice, after, { kind, limit: MOST })
+      if (hasGap) break
+      after = through
+      const position = `${known} ${after}`
+      if (messages.length > 0) return { isWhole: false, messages, hasMore: !isLast, position, labels }
+      if (isLast && !(await waiter.next(until))) return { isWhole: false, messages, hasMore: false, position, labels }
     }
   } finally {
     subscription?.close()
   }
-  const messages =
-    choice.kind === 'topic'
-      ? await view.readLast(choice, 1)
-      : (await view.readAfter(choice, 0, { kind: keep === 'latest' ? 'newest' : 'history', limit: MOST })).messages
-  const newest = messages.reduce((highest, message) => Math.max(highest, message.seq), 0)
-  return { isWhole: true, messages, hasMore: messages.length === MOST, position: `${view.epoch} ${newest}` }
+  if (choice.kind === 'topic') {
+    const messages = await view.readLast(choice, 1)
+    const position = `${known} ${view.writePlace(topic, messages)}`
+    return { isWhole: true, messages, hasMore: false, position, labels }
+  }
+  for (let after = BEGINNING; ; ) {
+    const kind = keep === 'latest' ? 'newest' : 'history'
+    const { messages, through, isLast } = await view.readAfter(choice, after, { kind, limit: MOST })
+    after = through
+    if (messages.length > 0 || isLast)
+      return { isWhole: true, messages, hasMore: !isLast, position: `${known} ${after}`, labels }
+  }
 }
 
 /** Only learns that there is something. */

@@ -3,7 +3,13 @@ import { randomUUID } from 'node:crypto'
 import type { ParameterInput } from 'gatehouse-iql'
 import type { Refusal, SubscriberSink } from 'gatehouse-protocol'
 import { type Json, parseExactly, type RawNumber } from '../../lib/exact-json.ts'
-import { type LiveMessage, type LiveQueries, type LiveRequest, parameterInput } from '../../query/index.ts'
+import {
+  type LicenceLabel,
+  type LiveMessage,
+  type LiveQueries,
+  type LiveRequest,
+  parameterInput,
+} from '../../query/index.ts'
 import type { Call } from '../protocol/features.ts'
 import type { Column, Value } from '../text/rows.ts'
 
@@ -13,6 +19,10 @@ export interface LiveChanges {
   readonly put: readonly LiveRow[]
   readonly remove: readonly Json[]
   readonly position: string
+  /** Of a whole result: which rows are as they were, and which are left out. */
+  readonly licence: readonly LicenceLabel[]
+  /** Of changes of delayed rows. */
+  readonly asOf: string | undefined
 }
 
 export interface LiveRow {
@@ -77,6 +87,7 @@ class Collector implements SubscriberSink<LiveMessage> {
   #columns: readonly Column[] | undefined
   #put: LiveRow[] = []
   #remove: Json[] = []
+  #licence: readonly LicenceLabel[] = []
   readonly #whole: LiveChanges[] = []
   #error: Refusal | undefined
   #wake: (() => void) | undefined
@@ -90,10 +101,12 @@ class Collector implements SubscriberSink<LiveMessage> {
     }
     const message = readMessage(text)
     if (kind === 'Snapshot') this.#columns ??= message.columns
+    if (message.licence.length > 0) this.#licence = message.licence
     this.#put.push(...message.put)
     this.#remove.push(...message.remove)
     if (position === undefined) return
-    this.#whole.push({ columns: this.#columns, put: this.#put, remove: this.#remove, position })
+    const [columns, put, remove] = [this.#columns, this.#put, this.#remove]
+    this.#whole.push({ columns, put, remove, position, licence: this.#licence, asOf: message.asOf })
     this.#clear()
     this.#wake?.()
   }
@@ -107,6 +120,7 @@ class Collector implements SubscriberSink<LiveMessage> {
     this.#columns = undefined
     this.#put = []
     this.#remove = []
+    this.#licence = []
   }
 
   /** The next message; undefined if none has come until then. */
@@ -133,6 +147,8 @@ interface ReadMessage {
   readonly columns: readonly Column[] | undefined
   readonly put: readonly LiveRow[]
   readonly remove: readonly Json[]
+  readonly licence: readonly LicenceLabel[]
+  readonly asOf: string | undefined
 }
 
 function readMessage(text: string): ReadMessage {
@@ -141,10 +157,14 @@ function readMessage(text: string): ReadMessage {
     Columns,
     Put = [],
     Remove = [],
+    Licence = [],
+    AsOf,
   } = parseExactly(text) as unknown as {
     readonly Columns?: Readonly<Record<string, { readonly Type: string; readonly Ordinal: RawNumber }>>
     readonly Put?: readonly { readonly Key: Json; readonly Row: readonly Value[] }[]
     readonly Remove?: readonly Json[]
+    readonly Licence?: readonly Json[]
+    readonly AsOf?: string
   }
   // Names that are numbers come first in an object.
   const ordinal = ([, { Ordinal }]: [string, { readonly Ordinal: RawNumber }]) => Number(Ordinal.rawJSON)
@@ -153,7 +173,9 @@ function readMessage(text: string): ReadMessage {
     Object.entries(Columns)
       .sort((one, other) => ordinal(one) - ordinal(other))
       .map(([name, { Type: type }]) => ({ name, type }))
-  return { columns, put: Put.map(({ Key: key, Row: row }) => ({ key, row })), remove: Remove }
+  // Its numbers are small.
+  const licence: readonly LicenceLabel[] = JSON.parse(JSON.stringify(Licence))
+  return { columns, put: Put.map(({ Key: key, Row: row }) => ({ key, row })), remove: Remove, licence, asOf: AsOf }
 }
 
 /** Whether a message says that the result is another one. */
