@@ -19,6 +19,8 @@ export interface NoticeParts {
   readonly missed?: boolean
   /** Why the statement fails. */
   readonly error?: string
+  /** A time as of which rows are that the owner sees with a delay, as a text of ISO 8601. */
+  readonly asOf?: string | undefined
   readonly now: number
   readonly url: string
 }
@@ -30,7 +32,7 @@ const LONGEST_LINE = 300
 
 /** Without its number, which each channel counts. */
 export function buildNotice(alert: Alert, parts: NoticeParts): Notice {
-  const { type, now, url, error } = parts
+  const { type, now, url, error, asOf } = parts
   const fitting = fitInstances(parts.instances)
   const count = parts.instances.length + (parts.more ?? 0)
   const [first] = fitting
@@ -45,11 +47,12 @@ export function buildNotice(alert: Alert, parts: NoticeParts): Notice {
       name: alert.name,
       sequence: 0,
       title: title === '' ? `${writePlain(alert.name)}: ${state}` : fillTemplate(title, values),
-      text: error ?? (text === '' ? describeInstances(fitting, count) : fillTemplate(text, values)),
+      text: error ?? (text === '' ? describeInstances(fitting, count, asOf) : fillTemplate(text, values)),
       url,
       instances: fitting,
       more: count - fitting.length,
       ...(parts.missed === true && { missed: true }),
+      ...(asOf !== undefined && { as_of: asOf }),
     },
   }
 }
@@ -66,12 +69,13 @@ function fitInstances(instances: readonly ToldInstance[]): readonly NoticeInstan
 }
 
 /** One line for each of the first. */
-function describeInstances(instances: readonly NoticeInstance[], count: number): string {
+function describeInstances(instances: readonly NoticeInstance[], count: number, asOf: string | undefined): string {
   const lines = instances.slice(0, SHOWN_LINES).map(({ key, state, row }) => {
     const values = typeof row === 'object' && row !== null ? Object.entries(row) : [['', key] as const]
     const line = values.map(([name, value]) => `${writePlain(name)} ${writePlain(value)}`.trim()).join(', ')
     return `${state}: ${line}`.slice(0, LONGEST_LINE).toWellFormed()
   })
   const others = count - lines.length
-  return [...lines, ...(others > 0 ? [`and ${others} more`] : [])].join('\n')
+  const more = others > 0 ? [`and ${others} more`] : []
+  return [...lines, ...more, ...(asOf === undefined ? [] : [`delayed: as of ${asOf}`])].join('\n')
 }

@@ -31,6 +31,8 @@ export interface NoticeData {
   readonly more: number
   /** Set if some events may not have been seen. */
   readonly missed?: boolean
+  /** Set if the owner sees rows with a delay: a time as of which these are. */
+  readonly as_of?: string
   /** How many notices were joined to this one, because too many waited. */
   readonly joined?: number
 }

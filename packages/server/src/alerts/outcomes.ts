@@ -31,9 +31,17 @@ export class Outcomes {
     this.#env = env
   }
 
+  /** It was handed over, and what is there is still of its former owner. */
+  async #isAnothers({ id, owner }: Pick<Alert, 'id' | 'owner'>): Promise<boolean> {
+    const run = await this.#env.rows.findRun(id)
+    return run !== undefined && run.owner !== owner
+  }
+
   /** The keys that are in a state, and the silences that are not over. */
-  async details({ id }: Pick<Alert, 'id'>): Promise<object> {
+  async details(alert: Pick<Alert, 'id' | 'owner'>): Promise<object> {
+    const { id } = alert
     const { rows, clock } = this.#env
+    if (await this.#isAnothers(alert)) return { instances: [], silences: [] }
     const states = (await rows.states(id)).filter(({ state }) => state === 'pending' || state === 'firing')
     const silences = (await rows.silencesOf(id)).filter(({ until }) => until > clock())
     return {
@@ -82,7 +90,9 @@ export class Outcomes {
     return deliveries.map(presentDelivery)
   }
 
-  async history({ id }: Alert, after: string | undefined, limit: number): Promise<Page> {
+  async history(alert: Alert, after: string | undefined, limit: number): Promise<Page> {
+    if (await this.#isAnothers(alert)) return NOTHING
+    const { id } = alert
     const before = after === undefined ? Number.MAX_SAFE_INTEGER : readNumber(after)
     const events = await this.#env.rows.events(id, before, limit)
     const last = events.length === limit ? events.at(-1) : undefined
@@ -96,7 +106,9 @@ export class Outcomes {
     }
   }
 
-  async deliveries({ id }: Alert, after: string | undefined, limit: number): Promise<Page> {
+  async deliveries(alert: Alert, after: string | undefined, limit: number): Promise<Page> {
+    if (await this.#isAnothers(alert)) return NOTHING
+    const { id } = alert
     const [, created = Number.MAX_SAFE_INTEGER, key = '\u{10ffff}'] = /^(\d{1,15})\.([\w-]+)$/.exec(after ?? '') ?? []
     const found = await this.#env.rows.deliveries(id, { created: Number(created), id: String(key) }, limit)
     const last = found.length === limit ? found.at(-1) : undefined
@@ -104,15 +116,18 @@ export class Outcomes {
   }
 
   /** One that could not be delivered waits again. */
-  async retry({ id: alert }: Alert, id: string): Promise<object> {
+  async retry(retried: Alert, id: string): Promise<object> {
     const { rows, clock } = this.#env
-    if (!(await rows.retry(alert, id, clock())))
+    const { id: alert } = retried
+    if ((await this.#isAnothers(retried)) || !(await rows.retry(alert, id, clock())))
       throw refuse('Alert.NotFound', 'There is no such delivery, or it is not one that could not be delivered')
     const delivery = await rows.findDelivery(id)
     if (delivery === undefined) throw refuse('Alert.NotFound', 'There is no such delivery')
     return presentDelivery(delivery)
   }
 }
+
+const NOTHING: Page = { items: [], last: undefined }
 
 function presentDelivery(delivery: ListedDelivery): object {
   const { id, channel, sequence, state, created, next_at: nextAt, ended, attempts, status, error, joined } = delivery

@@ -132,9 +132,9 @@ export class AlertTerm {
       await this.#loadChannels()
       const runs = new Map((await rows.runs()).map((run) => [run.alert, run]))
       const states = Map.groupBy(await rows.allStates(), ({ alert }) => alert)
-      const silences = groupSilences(await rows.silences())
       const alerts = await this.#readAlerts()
-      await this.#forgetOthers(alerts, runs)
+      await this.#forgetOthers(alerts, runs, states)
+      const silences = groupSilences(await rows.silences())
       const owners = new Map(alerts.map(({ id, owner }) => [id, owner]))
       const waiting = (await rows.waiting()).filter(({ alert }) => owners.has(alert))
       for (const alert of alerts)
@@ -155,11 +155,20 @@ export class AlertTerm {
     }
   }
 
-  /** Of alerts that were deleted while there was no keeper. */
-  async #forgetOthers(alerts: readonly Alert[], runs: ReadonlyMap<string, AlertRun>): Promise<void> {
-    const known = new Set(alerts.map(({ id }) => id))
-    const forgotten = [...runs.keys()].filter((id) => !known.has(id))
-    if (forgotten.length > 0) await this.#commits.add({ forgotten })
+  /** Of alerts that were deleted, or handed over, while there was no keeper. */
+  async #forgetOthers(
+    alerts: readonly Alert[],
+    runs: Map<string, AlertRun>,
+    states: Map<string, readonly AlertState[]>,
+  ): Promise<void> {
+    const owners = new Map(alerts.map(({ id, owner }) => [id, owner]))
+    const forgotten = [...runs.values()].flatMap(({ alert, owner }) => (owners.get(alert) === owner ? [] : alert))
+    if (forgotten.length === 0) return
+    await this.#commits.add({ forgotten })
+    for (const id of forgotten) {
+      runs.delete(id)
+      states.delete(id)
+    }
   }
 
   async #startAll(alerts: readonly Alert[]): Promise<void> {
@@ -258,7 +267,14 @@ export class AlertTerm {
     }
     known?.close()
     await this.#commits.settled()
-    this.#add(alert, toStored(await rows.findRun(id), await rows.states(id)), silences)
+    const run = await rows.findRun(id)
+    if (run === undefined || run.owner === alert.owner) this.#add(alert, toStored(run, await rows.states(id)), silences)
+    else {
+      // Rows that one owner was shown are not another's.
+      this.#lanes.forget(id)
+      await this.#commits.add({ forgotten: [id] })
+      this.#add(alert, toStored(undefined))
+    }
     await this.#judgeOwner(alert)
   }
 

@@ -12,6 +12,8 @@ export interface ResultChange {
   /** The JSON texts of keys. */
   readonly removed: readonly string[]
   readonly position: string
+  /** A time as of which rows are that the caller sees with a delay. */
+  readonly asOf: string | undefined
 }
 
 export interface ResultRow {
@@ -32,6 +34,7 @@ export class ResultSink implements SubscriberSink<LiveMessage> {
   #reset: string | undefined
   #put: ResultRow[] = []
   #removed: string[] = []
+  #asOf: string | undefined
 
   constructor(listener: ResultListener) {
     this.#listener = listener
@@ -48,6 +51,7 @@ export class ResultSink implements SubscriberSink<LiveMessage> {
     if (kind === 'Snapshot') this.#isWhole = true
     for (const { Key, Row } of message.Put ?? []) this.#put.push({ key: JSON.stringify(Key), row: Row })
     for (const key of message.Remove ?? []) this.#removed.push(JSON.stringify(key))
+    this.#asOf ??= message.AsOf ?? message.Licence?.find(({ AsOf }) => AsOf !== undefined)?.AsOf
     if (position === undefined) return
     const change = {
       isWhole: this.#isWhole,
@@ -55,6 +59,7 @@ export class ResultSink implements SubscriberSink<LiveMessage> {
       put: this.#put,
       removed: this.#removed,
       position,
+      asOf: this.#asOf,
     }
     this.#clear()
     this.#reset = undefined
@@ -69,6 +74,7 @@ export class ResultSink implements SubscriberSink<LiveMessage> {
     this.#isWhole = false
     this.#put = []
     this.#removed = []
+    this.#asOf = undefined
   }
 }
 
@@ -76,6 +82,8 @@ interface ReadMessage {
   readonly Reason?: string
   readonly Put?: readonly { readonly Key: Json; readonly Row: { readonly [column: string]: Json } }[]
   readonly Remove?: readonly Json[]
+  readonly AsOf?: string
+  readonly Licence?: readonly { readonly AsOf?: string }[]
 }
 
 /** A double holds 15 digits: texts with more are parsed exactly, which takes ten times as long. */

@@ -55,6 +55,8 @@ export class RunningAlert {
   /** The attempt to follow the result that counts; others are void. */
   #following: symbol | undefined
   #isLoss = false
+  /** A time as of which delayed rows are. */
+  #asOf: string | undefined
   #retryMs = FIRST_RETRY_MS
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
@@ -205,6 +207,7 @@ export class RunningAlert {
       return
     }
     if (change.isWhole) this.#isLoss = false
+    this.#asOf = change.asOf
     if (isLoss) this.#env.lanes.drop(this.alert.id)
     this.#retryMs = FIRST_RETRY_MS
     this.#settle(true)
@@ -251,8 +254,8 @@ export class RunningAlert {
     )
   }
 
-  #prepareDeliveries(parts: Omit<NoticeParts, 'url'>): NewDeliveries {
-    const notice = buildNotice(this.alert, { ...parts, url: this.#env.url(this.alert) })
+  #prepareDeliveries(parts: Omit<NoticeParts, 'url' | 'asOf'>): NewDeliveries {
+    const notice = buildNotice(this.alert, { ...parts, asOf: this.#asOf, url: this.#env.url(this.alert) })
     const made = this.#env.lanes.prepare(this.alert, notice, JSON.parse(this.#run.sequences))
     this.#update({ sequences: JSON.stringify(made.sequences) })
     return made
@@ -328,6 +331,15 @@ const IS_RIGHT: ReadonlySet<string> = new Set([
   'Auth.MissingScope',
   'Auth.StepUp',
   'Auth.UserNeeded',
+  'Licence.Displaced',
+  'Licence.Needed',
+  'Licence.Places',
 ])
 /** What passes by itself. */
-const IS_PASSING: ReadonlySet<string> = new Set(['Data.Unavailable', 'Limit.Overload', 'Limit.Cancelled'])
+const IS_PASSING: ReadonlySet<string> = new Set([
+  'Data.Unavailable',
+  'Licence.NotReady',
+  'Licence.Unavailable',
+  'Limit.Overload',
+  'Limit.Cancelled',
+])

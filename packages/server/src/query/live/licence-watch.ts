@@ -5,7 +5,7 @@ import { PlanPending } from '../plan/long-plans.ts'
 
 export interface LicensedReader {
   readonly principal: Principal
-  readonly request: { readonly address: string }
+  readonly request: { readonly address: string; readonly kind?: 'live' | 'alert' }
 }
 
 export interface LicenceWatchOptions<Reader> {
@@ -64,7 +64,9 @@ export class LicenceWatch<Reader extends LicensedReader> {
     const known = this.#followed.get(reader)
     if (known !== undefined) return known
     const { principal, request } = reader
-    const caller = { principal, address: request.address, way: 'live' } as const
+    // The alerts of an owner are one place: nobody signs in for them.
+    const address = request.kind === 'alert' ? 'alerts' : request.address
+    const caller = { principal, address, way: 'live' } as const
     const followed = licences.follow(caller, () => onChanged(reader))
     this.#followed.set(reader, followed)
     return followed

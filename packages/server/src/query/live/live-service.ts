@@ -19,7 +19,7 @@ import { viewFor } from '../catalogue/snapshot.ts'
 import { refuse } from '../errors.ts'
 import { PlanPending, whenPlanned } from '../plan/long-plans.ts'
 import { callOwner } from '../run/call.ts'
-import { refuseUnready } from '../run/licensed.ts'
+import { CallerRights, refuseUnready } from '../run/licensed.ts'
 import type { NodeCatalogue } from '../run/node-catalogue.ts'
 import type { Observe } from '../run/observe.ts'
 import { shownStatement } from '../run/running.ts'
@@ -124,7 +124,12 @@ export class LiveService implements LiveQueries {
     const { planner, catalogue, attributes } = this.#options
     await planner.planAhead(callOwner(principal), principal, catalogue.snapshot, statement)
     const values = await attributes.currentValues(principal)
-    const { plan, stepUp, fingerprint } = planTarget(request, principal, catalogue.snapshot, this.#options, values)
+    const { licences } = this.#options
+    const rights = new CallerRights({ principal, address: '', way: 'live' }, licences)
+    const licensed = licences.version === 0 ? undefined : rights
+    const { plan, stepUp, fingerprint } = await whenPlanned(() =>
+      planTarget(request, principal, catalogue.snapshot, this.#options, values, licensed),
+    )
     const { statement: planned, keyNames } = plan
     return { columns: planned.columns, keyNames, needsSignIn: stepUp !== undefined, fingerprint }
   }
