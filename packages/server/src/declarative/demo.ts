@@ -157,6 +157,12 @@ export const DEMO: Declaration = {
   ],
 }
 
+/** Tables with history keep it by column, too. */
+export const COLUMNAR_DEMO: typeof DEMO = {
+  ...DEMO,
+  tables: (DEMO.tables ?? []).map((table) => (table.name === 'instruments' ? table : { ...table, columnar: true })),
+}
+
 /** A server that other machines can reach does not start while one of these is accepted. */
 export const DEMO_SECRETS = {
   users: (DEMO.users ?? []).flatMap(({ username, password }) =>

@@ -82,6 +82,7 @@ export async function findDeclared(
     readonly config: string
     readonly demo: boolean
     readonly demoMarket?: boolean
+    readonly databaseUrl?: string
   },
   loadedControllers: readonly string[] = [],
 ): Promise<Declared | undefined> {
@@ -95,7 +96,9 @@ export async function findDeclared(
     ...listNames(file?.declaration.feeds),
   ]
   const feeds = config.demoMarket === true && !taken.includes(TICKER.name) ? [TICKER] : []
-  const market = { ...demo.DEMO, ...(feeds.length > 0 && { feeds }) }
+  // Column segments need the embedded engine.
+  const content = config.databaseUrl ? demo.DEMO : demo.COLUMNAR_DEMO
+  const market = { ...content, ...(feeds.length > 0 && { feeds }) }
   if (file === undefined)
     return {
       source: 'demo',
