@@ -5,12 +5,12 @@
 import { findDivisor } from '../segment.ts'
 import type { DecodedNumbers } from '../segment-columns.ts'
 import type { GroupedRows, HeldBytes } from './state.ts'
-import type { ValueRun } from './value-run.ts'
+import { mergeRuns, NO_VALUES, type ValueRun } from './value-run.ts'
 
 /** Of the table: 32 MB. */
 const MAX_CELLS = 2 ** 23
-/** What a number outside the table takes: its group, itself, and its place when it is sorted. */
-const NUMBER_BYTES = 24
+/** What a number outside the table takes: its group, itself, when it is sorted, and as bytes of a part. */
+const NUMBER_BYTES = 48
 
 export class NumberCounts {
   readonly #held: HeldBytes
@@ -35,7 +35,8 @@ export class NumberCounts {
 
   /** Undefined without any. */
   run(group: number): ValueRun | undefined {
-    return mergeRuns(this.#table.run(group), this.#numbers.run(group))
+    const run = mergeRuns([this.#table.run(group), this.#numbers.run(group)])
+    return run.values.length === 0 ? undefined : run
   }
 }
 
@@ -111,8 +112,6 @@ class CountTable {
     return { values, counts, rows }
   }
 }
-
-const NO_VALUES: ValueRun = { values: new Float64Array(0), counts: undefined, rows: 0 }
 
 /** The scale of both; the former one if it has all numbers of the other, and undefined if the digits differ. */
 function widen(before: Scale | undefined, added: Scale): Scale | undefined {
@@ -209,23 +208,4 @@ function countEqual(sorted: Float64Array): ValueRun {
     counts[at] = (counts[at] as number) + 1
   }
   return { values, counts, rows }
-}
-
-function mergeRuns(one: ValueRun, other: ValueRun): ValueRun | undefined {
-  if (other.values.length === 0) return one.values.length === 0 ? undefined : one
-  if (one.values.length === 0) return other
-  const most = one.values.length + other.values.length
-  const [values, counts] = [new Float64Array(most), new Float64Array(most)]
-  let [i, j, at] = [0, 0, 0]
-  while (i < one.values.length || j < other.values.length) {
-    const [left, right] = [one.values[i] ?? Number.POSITIVE_INFINITY, other.values[j] ?? Number.POSITIVE_INFINITY]
-    const [takesLeft, takesRight] = [i < one.values.length && left <= right, j < other.values.length && right <= left]
-    values[at] = takesLeft ? left : right
-    if (takesLeft) counts[at] = one.counts === undefined ? 1 : (one.counts[i] as number)
-    if (takesRight) counts[at] = (counts[at] as number) + (other.counts === undefined ? 1 : (other.counts[j] as number))
-    if (takesLeft) i++
-    if (takesRight) j++
-    at++
-  }
-  return { values: values.subarray(0, at), counts: counts.subarray(0, at), rows: one.rows + other.rows }
 }

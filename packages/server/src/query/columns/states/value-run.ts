@@ -35,3 +35,44 @@ export function valueInRun({ values, counts }: ValueRun, index: number): number 
   for (let left = index - (counts[0] ?? 0); left >= 0; ) left -= counts[++at] ?? Number.POSITIVE_INFINITY
   return values[at] ?? 0
 }
+
+export const NO_VALUES: ValueRun = { values: new Float64Array(0), counts: undefined, rows: 0 }
+
+/** All values of some runs, each once. */
+export function mergeRuns(runs: readonly ValueRun[]): ValueRun {
+  let left = runs.filter(({ values }) => values.length > 0)
+  left.sort((one, other) => (one.values[0] as number) - (other.values[0] as number))
+  while (left.length > 1) {
+    const merged: ValueRun[] = []
+    for (let at = 0; at < left.length; at += 2) merged.push(mergeTwo(left[at] as ValueRun, left[at + 1] ?? NO_VALUES))
+    left = merged
+  }
+  return left[0] ?? NO_VALUES
+}
+
+function mergeTwo(one: ValueRun, other: ValueRun): ValueRun {
+  if (other.values.length === 0) return one
+  const most = one.values.length + other.values.length
+  const hasCounts = one.counts !== undefined || other.counts !== undefined || mayShare(one, other)
+  const [values, counts] = [new Float64Array(most), new Float64Array(hasCounts ? most : 0)]
+  let [i, j, at] = [0, 0, 0]
+  for (; i < one.values.length || j < other.values.length; at++) {
+    const takesOne = j === other.values.length || (one.values[i] as number) <= (other.values[j] as number)
+    const takesOther = i === one.values.length || (other.values[j] as number) <= (one.values[i] as number)
+    values[at] = (takesOne ? one.values[i] : other.values[j]) as number
+    if (hasCounts) counts[at] = (takesOne ? countAt(one, i) : 0) + (takesOther ? countAt(other, j) : 0)
+    if (takesOne) i++
+    if (takesOther) j++
+  }
+  const rows = one.rows + other.rows
+  return { values: values.subarray(0, at), counts: hasCounts ? counts.subarray(0, at) : undefined, rows }
+}
+
+/** Runs of values that rise with time mostly do not. */
+function mayShare({ values }: ValueRun, other: ValueRun): boolean {
+  return (values.at(-1) as number) >= (other.values[0] as number)
+}
+
+function countAt({ counts }: ValueRun, at: number): number {
+  return counts === undefined ? 1 : (counts[at] as number)
+}

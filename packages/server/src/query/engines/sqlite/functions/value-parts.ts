@@ -3,7 +3,7 @@
  * Numbers are written with how many rows have them, `5:2,7:1`; texts as an array of JSON. The executor of column segments writes numbers
  * as bytes (columns/states/value-run.ts).
  */
-import { readRun, type ValueRun, valueInRun } from '../../../columns/states/value-run.ts'
+import { mergeRuns, readRun, type ValueRun, valueInRun } from '../../../columns/states/value-run.ts'
 import { aggregate, type Raw, type Value } from './aggregate.ts'
 import type { FunctionHost } from './function-host.ts'
 import { storedDouble } from './number.ts'
@@ -63,9 +63,9 @@ interface DistinctValues {
 }
 
 function countDistinct({ runs, texts }: DistinctValues): bigint {
-  const [first, ...others] = runs
-  if (first !== undefined && others.length === 0 && texts.size === 0) return BigInt(first.values.length)
-  for (const { values } of runs) for (const value of values) texts.add(String(value))
+  const { values } = mergeRuns(runs)
+  if (texts.size === 0) return BigInt(values.length)
+  for (const value of values) texts.add(String(value))
   return BigInt(texts.size)
 }
 
@@ -111,11 +111,9 @@ function sortValues<Item extends bigint | number>(
   { counts, runs, rows }: Merged<Item>,
   read: (value: number) => Item,
 ): SortedValues<Item> {
-  const [first, ...others] = runs
-  if (first !== undefined && others.length === 0 && counts.size === 0)
-    return { count: rows, at: (index) => read(valueInRun(first, index)) }
-  for (const run of runs)
-    for (const [at, value] of run.values.entries()) addCount(counts, read(value), run.counts?.[at] ?? 1)
+  const run = mergeRuns(runs)
+  if (counts.size === 0) return { count: rows, at: (index) => read(valueInRun(run, index)) }
+  for (const [at, value] of run.values.entries()) addCount(counts, read(value), run.counts?.[at] ?? 1)
   const sorted = [...counts].sort(([one], [other]) => compareLastNaN(one, other))
   return { count: rows, at: (index) => findAt(sorted, index) }
 }
