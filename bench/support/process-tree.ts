@@ -8,16 +8,20 @@ export interface TreeUse {
   readonly residentMiB: number
   /** Shared pages are divided among the processes that share them. */
   readonly proportionalMiB: number
+  /** The most that one of the children has had resident, or the process itself if it has none. */
+  readonly peakMiB: number
 }
 
 const TICK_MS = 10
 
 export function useOfTree(pid: number): TreeUse {
   const uses = processTree(pid).map(readUse)
+  const [own, ...children] = uses.map(({ peakMiB }) => peakMiB)
   return {
     cpuMs: sum(uses.map(({ cpuMs }) => cpuMs)),
     residentMiB: sum(uses.map(({ residentMiB }) => residentMiB)),
     proportionalMiB: sum(uses.map(({ proportionalMiB }) => proportionalMiB)),
+    peakMiB: Math.max(...(children.length > 0 ? children : [own ?? 0])),
   }
 }
 
@@ -40,6 +44,7 @@ function readUse(pid: number): TreeUse {
     // Its own, and that of its children once they have ended and been waited for.
     cpuMs: sum(fields.slice(11, 15).map(Number)) * TICK_MS,
     residentMiB: kibibytes(read(`/proc/${pid}/status`), 'VmRSS') / 1024,
+    peakMiB: kibibytes(read(`/proc/${pid}/status`), 'VmHWM') / 1024,
     proportionalMiB: kibibytes(read(`/proc/${pid}/smaps_rollup`), 'Pss') / 1024,
   }
 }
