@@ -31,14 +31,14 @@ export const BY_THE_TEST: CompactionTiming = {
   smallRows: 2 ** 30,
 }
 
-/** Writes the segments of all tables with columns anew: of that many rows each, and as many stay without one. Returns how many there are. */
-export function writeSegments(dataFolder: string, segmentRows: number): number {
+/** Writes the segments of a table with columns anew, or of all such tables: of that many rows each, and as many stay without one. Returns how many there are. */
+export function writeSegments(dataFolder: string, segmentRows: number, only?: string): number {
   const path = join(dataFolder, 'query.db')
   const database = openForWriting(path)
   try {
     const tables = readCatalogue(database)
       .map(readDefinition)
-      .filter(({ isColumnar }) => isColumnar)
+      .filter(({ isColumnar, name }) => isColumnar && (only === undefined || name === only))
     const write = () => tables.reduce((sum, table) => sum + writeSegmentsFor(table), 0)
     return database.transaction(write).immediate()
   } finally {
