@@ -1,6 +1,6 @@
 /** Settings of column segments, and two processes that write them. */
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -79,6 +79,29 @@ onSqlite('settings of columns', (place) => {
           [999, 999, 1000, 1],
         )
       await until('former files are removed', BUILT_MS, () => files().length === 5)
+    })
+  })
+
+  test('while files cannot be written, as on a full disk, rows are read; then they are written', async () => {
+    rmSync(folder(), { recursive: true })
+    // A file in the place of the folder fails as every other error of the disk.
+    writeFileSync(folder(), '')
+    await withServers([{}], async (server) => {
+      try {
+        await until('the error is logged', BUILT_MS, () => server.log.some((line) => line.includes('EEXIST')))
+        assert.deepEqual(
+          (await must(server, STATEMENT)).map(({ n }) => n),
+          [999, 999, 1000, 1],
+        )
+        await must(server, 'UPDATE t SET v = 5 WHERE id = 1300')
+        assert.equal((await must(server, STATEMENT)).at(-1)?.n, 2)
+        await must(server, 'UPDATE t SET v = 1 WHERE id = 1300')
+        assert.equal((await status(server))?.ready, 0)
+      } finally {
+        rmSync(folder(), { force: true })
+      }
+      await until('they are written', BUILT_MS, async () => (await status(server))?.ready === 5)
+      assert.equal((await server.service.columns?.verify('t', new AbortController().signal))?.equal, 5)
     })
   })
 
