@@ -1,11 +1,12 @@
 /** Column segments are written, kept exact, and written again. */
 import assert from 'node:assert/strict'
-import { readdirSync, statSync, truncateSync, unlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, statSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import Sqlite from 'better-sqlite3'
 import { onSqlite, type TestPlace } from '../../support/engines.ts'
 import { until } from '../../support/until.ts'
+import { queryProcesses } from '../query-processes.ts'
 import { type QueryServer, startQueryServer } from '../query-server.ts'
 
 /** Segments are written with the lowest priority: other tests come first. */
@@ -250,5 +251,28 @@ onSqlite('marks', (place) => {
       assert.equal(reply.status, 200, reply.text)
     }
     assert.deepEqual(await marksAfter('keyed', insert), [100])
+  })
+})
+
+onSqlite('a table with few rows', (place) => {
+  let server: QueryServer
+  before(async () => {
+    server = await startQueryServer(place(), { columnTiming: { tickMs: 20, sweepMs: 0, orphanMs: 0 } })
+  })
+  after(() => server.stop())
+
+  test('no process looks for segments that it cannot have', async () => {
+    const create = 'CREATE TABLE few (id Integer PRIMARY KEY) WITH (columns = on)'
+    for (const statement of [create, 'INSERT INTO few (id) VALUES (1), (2), (3)'])
+      assert.equal((await server.query(statement)).status, 200, statement)
+    const folder = join(place().dataFolder, 'columns')
+    mkdirSync(folder, { recursive: true })
+    // Each look begins with the files: when it has removed the second one, it has seen the table.
+    for (const name of ['one.seg', 'other.seg']) {
+      writeFileSync(join(folder, name), '')
+      await until('the file is removed', BUILT_MS, () => !existsSync(join(folder, name)))
+    }
+    assert.deepEqual(await queryProcesses('background-read'), [])
+    assert.deepEqual(await queryProcesses('read'), [])
   })
 })

@@ -24,6 +24,7 @@ import type {
   ExplainJob,
   ExplainOutcome,
 } from '../../column-tables.ts'
+import type { Sql } from '../../emit/dialect.ts'
 import type { ColumnOptions, CompactionTiming } from '../../engine-options.ts'
 import { SQLITE } from '../dialect/dialect.ts'
 import { rowId } from '../dialect/row-id.ts'
@@ -204,17 +205,16 @@ export class Compaction implements ColumnTables {
     const { name } = table
     const rows = this.#rowsOf(table)
     const from = `main.${SQLITE.identifier(name)}`
-    const [sealed, greatest] = await this.#read((database) => [
+    const [sealed, least, greatest] = await this.#read((database) => [
       readSealed(database, name),
-      database
-        .prepare<[], bigint | null>(`SELECT max(${rows.rowId}) FROM ${from}`)
-        .pluck(true)
-        .safeIntegers(true)
-        .get() ?? null,
+      readNumber(database, `SELECT min(${rows.rowId}) FROM ${from}`),
+      readNumber(database, `SELECT max(${rows.rowId}) FROM ${from}`),
     ])
-    if (sealed === undefined || greatest === null || (await this.#isFull())) return undefined
+    if (sealed === undefined || least === null || greatest === null || (await this.#isFull())) return undefined
     const known = this.#notBefore.get(name)
     if (known !== undefined && known.sealed === sealed && greatest < known.row) return undefined
+    // Few numbers have few rows: no process needs to count them.
+    if (greatest - (sealed ?? least - 1n) < BigInt(2 * rows.smallRows)) return undefined
     const outcome = await this.#job({ kind: 'find-segment', ...rows, after: sealed })
     if (outcome.kind !== 'found') return undefined
     const { last, missingRows } = outcome
@@ -355,6 +355,10 @@ async function takeOutcome<Outcome>(chunks: AsyncGenerator<Uint8Array, Outcome, 
     const next = await chunks.next()
     if (next.done) return next.value
   }
+}
+
+function readNumber(database: Database, sql: Sql): bigint | null {
+  return database.prepare<[], bigint | null>(sql).pluck(true).safeIntegers(true).get() ?? null
 }
 
 /** False if another process has altered the table: a segment with its former columns must not be written. */
