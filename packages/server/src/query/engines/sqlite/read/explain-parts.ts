@@ -6,7 +6,7 @@ import { chooseParts, createEvaluator, type SegmentSource } from './part-read.ts
 import { SegmentBatches } from './segment-batches.ts'
 
 const REASONS = {
-  few: 'none is written yet',
+  few: 'no segment is written yet; tables of fewer than 32,768 rows have none',
   index: 'an index leaves few rows',
   order: 'an index has the rows in the order of the groups',
 } as const
