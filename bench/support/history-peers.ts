@@ -121,11 +121,13 @@ async function untilWritten(port: number, headers: Readonly<Record<string, strin
   }
 }
 
-/** In MiB. */
+/** In MiB. A file that is removed meanwhile, as QuestDB does, has none. */
 export async function readSize(path: string): Promise<number> {
-  const found = await stat(path)
+  const found = await stat(path).catch(() => undefined)
+  if (found === undefined) return 0
   if (!found.isDirectory()) return found.size / 2 ** 20
-  const sizes = await Promise.all((await readdir(path)).map((name) => readSize(join(path, name))))
+  const names = await readdir(path).catch(() => [])
+  const sizes = await Promise.all(names.map((name) => readSize(join(path, name))))
   return sizes.reduce((sum, size) => sum + size, 0)
 }
 
