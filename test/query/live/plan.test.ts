@@ -156,6 +156,31 @@ onEveryEngine('live plans', (place, engine) => {
   })
 
   test(
+    'callers whose row filter compares a column with their name are of one family',
+    shortOnSqlite(engine),
+    async () => {
+      const of = (statement: string, as: string) => {
+        const { family } = planning.plan(statement, { as })
+        return [family?.changed.emitted.sql, family?.columns, planning.findRoute(statement, { as })]
+      }
+      const [sql, columns, route] = of('SELECT id FROM orders', 'trader')
+      assert.deepEqual([columns, route], [['owner'], '["trader"]'])
+      assert.deepEqual(of('SELECT id FROM orders', 'admin'), [sql, columns, '["admin"]'])
+      assert.deepEqual(of('SELECT id FROM orders WHERE divisor = 5', 'admin').slice(1), [
+        ['divisor', 'owner'],
+        '[5,"admin"]',
+      ])
+      assert.deepEqual(of('SELECT id FROM orders WHERE 10 / divisor > 1', 'admin')[1], [])
+      await planning.run("INSERT INTO orders VALUES (8, 'admin', 5)")
+      const changed = 'SELECT id FROM {orders} WHERE id > 7'
+      const rows = await planning.changes('SELECT id FROM orders', { changed, as: 'trader' })
+      assert.deepEqual(rows.map(({ key, route }) => [key, route]).sort(), [['[8]', '["admin"]']])
+      assert.equal((await planning.whole('SELECT id FROM orders', { as: 'trader' })).length, 0)
+      await planning.run('DELETE FROM orders WHERE id = 8')
+    },
+  )
+
+  test(
     'a statement that could fail on the rows of others has no others in its family',
     shortOnSqlite(engine),
     async () => {

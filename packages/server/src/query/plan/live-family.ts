@@ -14,7 +14,7 @@ import {
   type TypeKind,
   writeValue,
 } from 'gatehouse-iql'
-import type { EmittedSql, RunValues } from '../engines/emit/parameters.ts'
+import { claimValue, type EmittedSql, type RunValues } from '../engines/emit/parameters.ts'
 import type { LiveStatement } from '../model/live-statement.ts'
 import type { Cell, Encoding } from '../model/result.ts'
 import { liveKeyWriter } from '../results/live-rows.ts'
@@ -35,7 +35,7 @@ export interface LiveFamily {
    * The route of this member: the JSON text of the values that its rows have in the route columns, as `LiveRow.route`.
    * Undefined if a value is NULL: then no row belongs to it.
    */
-  findRoute(values: Pick<RunValues, 'parameters'>, encoding: Pick<Encoding, 'integers'>): string | undefined
+  findRoute(values: RunValues, encoding: Pick<Encoding, 'integers'>): string | undefined
 }
 
 /** SQL with positions of tables among its parameters, and what it returns. */
@@ -48,18 +48,20 @@ interface FamilyParts extends Pick<LiveFamily, 'table' | 'changed' | 'former'> {
   readonly terms: readonly RouteTerm[]
 }
 
-/** column = value among the conditions of WHERE. */
+/** column = value among the conditions of WHERE, or column = value of the caller among those of the row filter. */
 export interface RouteTerm {
   readonly column: Column
   readonly value: Value
 }
 
-type Value = Extract<BoundExpression, { kind: 'literal' | 'parameter' }>
+type Value = Extract<BoundExpression, { kind: 'literal' | 'parameter' | 'claim' }>
 
 export interface Routing {
   readonly terms: readonly RouteTerm[]
   /** The conditions that are left. */
   readonly where: BoundExpression | undefined
+  /** Those of the row filter. */
+  readonly filter: BoundExpression | undefined
 }
 
 /**
@@ -67,16 +69,35 @@ export interface Routing {
  * statement would not look at: there are none if it could fail on such a row.
  */
 export function findRouting({ outputs, where }: BoundSelect, source: TableSource): Routing {
+  const given = splitTerms(where, (condition) => routeTerm(condition, source, isGiven))
+  const own = splitTerms(source.filter, (condition) => routeTerm(condition, source, isOfCaller))
+  const terms = [...given.terms, ...own.terms]
+  const evaluated = [...given.rest, ...own.rest, ...outputs.map(({ expression }) => expression)]
+  if (terms.length === 0 || !evaluated.every(cannotFail)) return { terms: [], where, filter: source.filter }
+  return { terms, where: combineConditions(...given.rest), filter: combineConditions(...own.rest) }
+}
+
+function splitTerms(
+  conditions: BoundExpression | undefined,
+  findTerm: (condition: BoundExpression) => RouteTerm | undefined,
+): { readonly terms: readonly RouteTerm[]; readonly rest: readonly BoundExpression[] } {
   const terms: RouteTerm[] = []
   const rest: BoundExpression[] = []
-  for (const condition of where === undefined ? [] : conjuncts(where)) {
-    const term = routeTerm(condition, source)
+  for (const condition of conditions === undefined ? [] : conjuncts(conditions)) {
+    const term = findTerm(condition)
     if (term === undefined) rest.push(condition)
     else terms.push(term)
   }
-  const evaluated = [...rest, ...outputs.map(({ expression }) => expression)]
-  if (terms.length === 0 || !evaluated.every(cannotFail)) return { terms: [], where }
-  return { terms, where: combineConditions(...rest) }
+  return { terms, rest }
+}
+
+function isGiven(value: BoundExpression): value is Value {
+  return value.kind === 'literal' || value.kind === 'parameter'
+}
+
+/** What else a row filter compares is the same for all callers. */
+function isOfCaller(value: BoundExpression): value is Value {
+  return value.kind === 'claim'
 }
 
 /** Types whose equal values have equal texts. */
@@ -90,12 +111,16 @@ const ROUTE_TYPES: ReadonlySet<TypeKind> = new Set([
   'Uuid',
 ])
 
-function routeTerm(condition: BoundExpression, { id }: TableSource): RouteTerm | undefined {
+function routeTerm(
+  condition: BoundExpression,
+  { id }: TableSource,
+  isValue: (value: BoundExpression) => value is Value,
+): RouteTerm | undefined {
   if (condition.kind !== 'compare' || condition.operator !== '=') return undefined
   const { left, right } = condition
   const [column, value] = left.kind === 'column' ? [left, right] : [right, left]
   if (column.kind !== 'column' || column.source !== id) return undefined
-  if (value.kind !== 'literal' && value.kind !== 'parameter') return undefined
+  if (!isValue(value)) return undefined
   return ROUTE_TYPES.has(column.type.kind) && isSameForm(column.type, value.type) ? { column, value } : undefined
 }
 
@@ -116,13 +141,23 @@ export function createFamily({ terms, ...parts }: FamilyParts): LiveFamily {
   return {
     ...parts,
     columns: columns.map(({ name }) => name),
-    findRoute({ parameters }, { integers }) {
+    findRoute(run, { integers }) {
       const cells = terms.map(({ value }) => {
-        const given = value.kind === 'literal' ? value.value : (parameters[value.index] ?? null)
-        return toCell(given, value.type)
+        return toCell(routeValue(value, run), value.type)
       })
       return cells.includes(null) ? undefined : writers[integers](cells)
     },
+  }
+}
+
+function routeValue(value: Value, run: RunValues): IqlValue {
+  switch (value.kind) {
+    case 'literal':
+      return value.value
+    case 'parameter':
+      return run.parameters[value.index] ?? null
+    case 'claim':
+      return claimValue(value.claim, run)
   }
 }
 

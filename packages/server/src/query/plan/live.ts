@@ -106,15 +106,15 @@ function emit(
 
 /** The statement over the rows with changed keys. */
 function planFamily(query: BoundQuery, { select, source }: OneTable, key: LiveKey, engine: LiveEngine): LiveFamily {
-  const { terms, where } = findRouting(select, source)
+  const { terms, where, filter } = findRouting(select, source)
   const further = [...key.expressions, ...terms.map(({ column }) => column)]
   const emitPart = (
     changedOnly: NonNullable<TableSource['changedOnly']>,
     outputs: BoundSelect['outputs'],
   ): PositionedSql => {
-    const body = { ...select, outputs, from: { ...source, changedOnly }, where }
+    const body = { ...select, outputs, from: { ...source, filter, changedOnly }, where }
     const emitted = emit({ ...query, body }, further, engine)
-    const evaluated = [...outputs.map(({ expression }) => expression), where, source.filter]
+    const evaluated = [...outputs.map(({ expression }) => expression), where, filter]
     const statement: LiveStatement = {
       sql: emitted.sql,
       cost: 'unbounded',

@@ -343,7 +343,7 @@ function checkRowCount(value: IqlValue): IqlValue {
 }
 
 /** A token of a client has no username: a filter that compares it is not true. */
-function claimValue(claim: ClaimName | AttributeClaim, values: RunValues): IqlValue {
+export function claimValue(claim: ClaimName | AttributeClaim, values: RunValues): IqlValue {
   switch (claim) {
     case 'sub':
       return values.subject
