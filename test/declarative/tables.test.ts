@@ -166,6 +166,42 @@ onEveryEngine('declared tables', (place, engine) => {
     assert.deepEqual(await applied({ tables: [WIDER] }), ['update table prices'])
   })
 
+  test('indexes are those of the file; without any in it they stay', async () => {
+    const byNote = { name: 'prices_note', columns: ['note', 'price desc'] }
+    const indexed = { ...WIDER, indexes: [byNote] }
+    assert.deepEqual(await applied({ tables: [indexed] }), ['update table prices'])
+    assert.deepEqual((await query.tables.list())[0]?.indexes, [{ ...byNote, unique: false }])
+    assert.deepEqual(await applied({ tables: [indexed] }), [])
+    assert.deepEqual(await applied({ tables: [WIDER] }), [])
+    const other = {
+      ...WIDER,
+      indexes: [
+        { ...byNote, columns: ['note'] },
+        { name: 'a_price', columns: ['price'], unique: true },
+      ],
+    }
+    assert.deepEqual(await applied({ tables: [other] }), ['update table prices'])
+    assert.deepEqual(
+      (await query.tables.list())[0]?.indexes?.map(({ name }) => name),
+      ['a_price', 'prices_note'],
+    )
+    for (const [indexes, path] of [
+      [[{ name: 'i', columns: ['none'] }], 'tables[0].indexes[0].columns[0]'],
+      [[{ name: 'i', columns: ['note', 'note desc'] }], 'tables[0].indexes[0].columns[1]'],
+      [[byNote, byNote], 'tables[0].indexes[1].name'],
+    ] as const)
+      await assert.rejects(
+        applied({ tables: [{ ...WIDER, indexes: [...indexes] }] } as Declaration),
+        (error: Error) => {
+          assert.ok(error instanceof BadDeclaration)
+          assert.equal(error.faults[0]?.path, path)
+          return true
+        },
+      )
+    assert.deepEqual(await applied({ tables: [{ ...WIDER, indexes: [] }] }), ['update table prices'])
+    assert.equal((await query.tables.list())[0]?.indexes, undefined)
+  })
+
   test('the name of a system table and a row filter that is not IQL are refused with their path', async () => {
     const bad = {
       tables: [

@@ -64,7 +64,11 @@ function planTables({ tables = [] }: Declaration, state: CurrentState): Change[]
     const item = TABLES.toItem(table)
     const before = state.tables.get(item.name.toLowerCase())
     // Only a file that says so releases a table.
-    const target = table.hold === undefined && before?.hold ? { ...item, hold: true } : item
+    const held = table.hold === undefined && before?.hold ? { ...item, hold: true } : item
+    const { indexes: wanted, ...rest } = held
+    const indexes = table.indexes === undefined ? before?.indexes : wanted
+    const hasIndexes = indexes !== undefined && (indexes.length > 0 || before?.indexes !== undefined)
+    const target = hasIndexes ? { ...rest, indexes } : rest
     return upsert('table', target.name, before && { ...before, name: target.name }, target) ?? []
   })
 }

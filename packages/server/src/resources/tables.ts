@@ -29,6 +29,15 @@ export interface TableTarget {
   readonly retention?: { readonly time: string; readonly on: string } | undefined
   /** Whether no row may be deleted. */
   readonly hold?: boolean | undefined
+  /** Ordered by name. Absent in a file: as they are. */
+  readonly indexes?: readonly IndexTarget[] | undefined
+}
+
+export interface IndexTarget {
+  readonly name: string
+  /** Such as `symbol` or `at desc`. */
+  readonly columns: readonly string[]
+  readonly unique: boolean
 }
 
 export interface ColumnTarget {
@@ -61,6 +70,14 @@ const COLUMN = closed(['name', 'type'], {
 
 export const NULL = { type: 'null' } as const
 
+const INDEX_COLUMN = /^[A-Za-z_][A-Za-z0-9_]{0,62}(?: [Dd][Ee][Ss][Cc])?$/.source
+
+const INDEX = closed(['name', 'columns'], {
+  name: text({ pattern: TABLE_NAME }),
+  columns: { ...list(text({ pattern: INDEX_COLUMN }), 'In their order, such as symbol, at desc.'), minItems: 1 },
+  unique: flag(),
+})
+
 export const RETENTION_MEMBER = closed(['time', 'on'], {
   time: text({ minLength: 1, description: 'How long rows are kept, such as 30 days.' }),
   on: text({ pattern: TABLE_NAME, description: 'The Timestamp or Date that says how old a row is.' }),
@@ -90,6 +107,7 @@ const TABLE = closed(['name', 'columns'], {
     'true: the rows are also kept by column, so that statements over many rows take less time: WITH (columns = on). Default: false.',
   ),
   retention: RETENTION_MEMBER,
+  indexes: list(INDEX, 'The indexes; others are dropped. Absent: as they are.'),
   hold: flag('true: no row can be deleted, nor the table: WITH (hold = on). false releases it. Absent: as it is.'),
   csv: text({
     minLength: 1,
@@ -125,8 +143,22 @@ function tableFaults(table: DeclaredTable, { scopes }: Pick<Known, 'scopes'>): F
     ),
     ...scopeFaults('read_scope', table.read_scope, scopes),
     ...scopeFaults('write_scope', table.write_scope, scopes),
+    ...duplicates('indexes', { key: 'name' }, table.indexes ?? [], ({ name }) => name.toLowerCase()),
+    ...(table.indexes ?? []).flatMap((index, place) => indexFaults(index, place, table)),
   ]
 }
+
+function indexFaults({ columns }: IndexMember, place: number, table: DeclaredTable): Fault[] {
+  const names = columns.map((column) => column.split(' ')[0]?.toLowerCase() ?? '')
+  const known = new Set(table.columns.map(({ name }) => name.toLowerCase()))
+  return names.flatMap((name, index) => {
+    const path = `indexes[${place}].columns[${index}]`
+    if (!known.has(name)) return [{ path, text: `${table.name} has no column ${name}` }]
+    return names.indexOf(name) < index ? [{ path, text: `"${name}" is listed twice` }] : []
+  })
+}
+
+type IndexMember = NonNullable<DeclaredTable['indexes']>[number]
 
 /** A scope of an API is in no token for the built-in services. */
 export function scopeFaults(path: string, scope: string | null | undefined, known: KnownScopes): Fault[] {
@@ -174,7 +206,16 @@ export function tableTarget(table: DeclaredTable): TableTarget {
     ...(table.columnar && { columnar: true }),
     ...(table.retention && { retention: writtenTime(table.retention) }),
     ...(table.hold && { hold: true }),
+    ...(table.indexes && { indexes: table.indexes.map(indexTarget).sort(byName) }),
   }
+}
+
+function indexTarget({ name, columns, unique }: IndexMember): IndexTarget {
+  return { name, columns: columns.map((column) => column.replace(/ desc$/i, ' desc')), unique: unique ?? false }
+}
+
+export function byName(a: IndexTarget, b: IndexTarget): number {
+  return a.name < b.name ? -1 : 1
 }
 
 /** As the catalogue writes it, so that the plan sees no difference. */
@@ -198,7 +239,12 @@ function declareTable(table: TableTarget): JsonObject {
     ...(columnar && { columnar }),
     ...(table.retention && { retention: table.retention }),
     ...(table.hold && { hold: true }),
+    ...(table.indexes && { indexes: table.indexes.map(declaredIndex) }),
   }
+}
+
+function declaredIndex({ name, columns, unique }: IndexTarget): JsonObject {
+  return { name, columns: [...columns], ...(unique && { unique }) }
 }
 
 function declaredColumn({ name, type, primaryKey, nullable, unique }: ColumnTarget): object {

@@ -5,9 +5,15 @@ import { type Clock, Refusal, type StepUpRules } from 'gatehouse-protocol'
 import type { AttributeDefinition } from '../../store/attributes/attributes.ts'
 import { refuse } from '../errors.ts'
 import { type AttributeViews, attributeViews } from './attributes.ts'
-import { defineTable, rebind } from './create-table.ts'
+import { defineTable, rebind, refuseReserved } from './create-table.ts'
 import { type BoundViewSpec, type BoundViews, bindViews, toViewSpecs, type ViewSpec } from './declared-views.ts'
-import { type CatalogueChange, type RetentionDefinition, type TableDefinition, usedBy } from './definition.ts'
+import {
+  type CatalogueChange,
+  type IndexDefinition,
+  type RetentionDefinition,
+  type TableDefinition,
+  usedBy,
+} from './definition.ts'
 import { refuseAgainstRetention } from './retention.ts'
 import type { CatalogueSnapshot } from './snapshot.ts'
 
@@ -28,6 +34,15 @@ export interface TableSpec {
   readonly retention?: RetentionDefinition | undefined
   /** Whether no row may be deleted. Absent: false. */
   readonly hold?: boolean | undefined
+  /** Ordered by name. Absent: none. */
+  readonly indexes?: readonly IndexSpec[] | undefined
+}
+
+export interface IndexSpec {
+  readonly name: string
+  /** Such as `symbol` or `at desc`. */
+  readonly columns: readonly string[]
+  readonly unique: boolean
 }
 
 export interface ColumnSpec {
@@ -115,14 +130,21 @@ function toSpec(snapshot: CatalogueSnapshot, view: TableView): TableSpec[] {
       ...(table.isColumnar && { columnar: true }),
       ...(table.retention && { retention: table.retention }),
       ...(table.isHeld && { hold: true }),
+      ...(table.indexes.length > 0 && {
+        indexes: table.indexes.map(indexSpec).sort((a, b) => (a.name < b.name ? -1 : 1)),
+      }),
     },
   ]
+}
+
+function indexSpec({ name, columns, unique }: IndexDefinition): IndexSpec {
+  return { name, columns: columns.map((column) => (column.descending ? `${column.name} desc` : column.name)), unique }
 }
 
 function notDeclarable(snapshot: CatalogueSnapshot, view: TableView): string[] {
   const table = snapshot.findDefinition(view.name)
   if (table === undefined || view.isSystem || table.view !== undefined) return []
-  if (table.kept !== undefined) return indexesOf(table)
+  if (table.kept !== undefined) return listIndexes(table)
   return [
     ...table.columns
       .filter((column) => column.default !== undefined)
@@ -130,12 +152,13 @@ function notDeclarable(snapshot: CatalogueSnapshot, view: TableView): string[] {
     ...table.uniques
       .filter((unique) => unique.length > 1)
       .map((unique) => `UNIQUE (${unique.join(', ')}) of ${table.name}`),
-    ...indexesOf(table),
   ]
 }
 
-function indexesOf({ name, indexes }: TableDefinition): string[] {
-  return indexes.map((index) => `the index ${index.name} of ${name}`)
+/** Of a materialized view, but for the one that its retention makes. */
+function listIndexes({ name, indexes, retention }: TableDefinition): string[] {
+  const others = indexes.filter(({ columns }) => columns.length > 1 || columns[0]?.name !== retention?.on)
+  return others.map((index) => `the index ${index.name} of ${name}`)
 }
 
 export function define(table: TableSpec, attributes: AttributeViews, clock: Clock): TableDefinition {
@@ -153,7 +176,19 @@ export function define(table: TableSpec, attributes: AttributeViews, clock: Cloc
     isHeld: table.hold,
     checks: Object.entries(table.checks ?? {}).map(([name, condition]) => ({ name, condition })),
   }
-  return defineTable(input, { ...NO_TABLES, attributes }, BigInt(clock()) * 1000n)
+  const defined = defineTable(input, { ...NO_TABLES, attributes }, BigInt(clock()) * 1000n)
+  return { ...defined, indexes: (table.indexes ?? []).map((index) => toIndex(index, defined)) }
+}
+
+function toIndex({ name, columns, unique }: IndexSpec, table: TableDefinition): IndexDefinition {
+  refuseReserved(name)
+  const found = columns.map((text) => {
+    const [wanted = '', direction] = text.split(' ')
+    const column = table.columns.find((known) => known.name.toLowerCase() === wanted.toLowerCase())
+    if (column === undefined) throw refuse('Data.Conflict', `${table.name} has no column ${wanted}`)
+    return { name: column.name, descending: direction !== undefined }
+  })
+  return { name, columns: found, unique }
 }
 
 export function changesFor(
@@ -196,6 +231,20 @@ export function changesFor(
     changes.push({ kind: 'alter', name: table.name, from, table, step: { kind: 'add-column', column, isUnique } })
     from = table
   }
+  const isSame = (one: IndexDefinition) => (other: IndexDefinition) =>
+    JSON.stringify(indexSpec(one)) === JSON.stringify(indexSpec(other))
+  const gone = spec.indexes === undefined ? [] : current.indexes.filter((index) => !wanted.indexes.some(isSame(index)))
+  // Of an index that is another one now: its name must be free.
+  for (const index of gone) {
+    table = { ...table, indexes: table.indexes.filter(({ name }) => name !== index.name) }
+    changes.push({ kind: 'alter', name: table.name, from, table, step: { kind: 'drop-index', index: index.name } })
+    from = table
+  }
+  for (const index of wanted.indexes.filter((index) => !current.indexes.some(isSame(index)))) {
+    table = { ...table, indexes: [...table.indexes, index] }
+    changes.push({ kind: 'alter', name: table.name, from, table, step: { kind: 'create-index', index } })
+    from = table
+  }
   rebind(table, attributes)
   changes.push({ kind: 'alter', name: table.name, from, table, step: { kind: 'rights' } })
   return changes
@@ -211,9 +260,10 @@ function findProblems(
   if (view?.isSystem) return [{ path: 'name', text: `${table.name} is a system table` }]
   if (view?.view !== undefined || view?.isKept) return [{ path: 'name', text: `${table.name} is a view` }]
   for (const [path, candidate] of [
-    ['columns', { ...table, rowFilter: null, checks: {} }],
-    ['checks', { ...table, rowFilter: null }],
-    ['row_filter', table],
+    ['columns', { ...table, rowFilter: null, checks: {}, indexes: [] }],
+    ['checks', { ...table, rowFilter: null, indexes: [] }],
+    ['row_filter', { ...table, indexes: [] }],
+    ['indexes', table],
   ] as const) {
     try {
       define(candidate, attributes, clock)
@@ -222,8 +272,16 @@ function findProblems(
       return [{ path, text: error.message }]
     }
   }
+  const taken = (table.indexes ?? []).find(({ name }) => isTaken(name, table.name, snapshot))
+  if (taken !== undefined)
+    return [{ path: 'indexes', text: `There is already an index ${taken.name} of another table` }]
   const problem = findRetentionProblem(table, snapshot, attributes, clock)
   return problem === undefined ? [] : [{ path: 'retention', text: problem }]
+}
+
+function isTaken(index: string, table: string, snapshot: CatalogueSnapshot): boolean {
+  const found = snapshot.index(index)
+  return found !== undefined && found.table.name.toLowerCase() !== table.toLowerCase()
 }
 
 /** What the catalogue would refuse. */
@@ -236,7 +294,8 @@ function findRetentionProblem(
   if (table.retention === undefined) return undefined
   const current = snapshot.findDefinition(table.name)
   const { retention, ...wanted } = define(table, attributes, clock)
-  const definition = { ...(current ?? wanted), retention }
+  const indexes = table.indexes === undefined && current !== undefined ? current.indexes : wanted.indexes
+  const definition = { ...(current ?? wanted), retention, indexes }
   try {
     refuseAgainstRetention({ kind: 'create', table: definition }, undefined)
     return undefined
