@@ -248,6 +248,28 @@ onEveryEngineInLongRuns('step-up on tables', (at) => {
     await run('DROP TABLE again')
   })
 
+  test('a materialized view demands what its base demands, and what it demands itself', async () => {
+    const { weak, strong } = place
+    const run = async (statement: string) => assert.equal((await place.query(statement, strong)).status, 200, statement)
+    const define = 'CREATE MATERIALIZED VIEW sizes AS SELECT id, sum(quantity) AS q FROM positions GROUP BY id'
+    assert.equal((await place.query(define, weak)).status, 401)
+    await run(define)
+    await run('CREATE MATERIALIZED VIEW sizes_again AS SELECT id, max(q) AS q FROM sizes GROUP BY id')
+    await run('CREATE MATERIALIZED VIEW plain AS SELECT id, count(*) AS n FROM limits GROUP BY id')
+    const statuses = async (token: string) =>
+      Promise.all(
+        ['sizes', 'sizes_again', 'plain'].map(
+          async (view) => (await place.query(`SELECT id FROM ${view}`, token)).status,
+        ),
+      )
+    assert.deepEqual(await statuses(weak), [401, 401, 200])
+    assert.deepEqual(await statuses(strong), [200, 200, 200])
+    assert.equal((await place.query('REFRESH MATERIALIZED VIEW sizes_again', weak)).status, 401)
+    await run('ALTER MATERIALIZED VIEW plain SET REQUIRE (acr = 2)')
+    assert.deepEqual(await statuses(weak), [401, 401, 401])
+    for (const view of ['plain', 'sizes_again', 'sizes']) await run(`DROP MATERIALIZED VIEW ${view}`)
+  })
+
   test('it is recorded, and only counted if it goes on', async () => {
     const token = await place.token(1, 100)
     const recorded = async () => (await place.asked()).filter(({ details }) => details.includes('"fresh"'))
