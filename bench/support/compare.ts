@@ -8,6 +8,8 @@ export interface Contender {
   readonly name: string
   measure(): Promise<Figures>
   close?(): Promise<void>
+  /** An older release may lack what is measured: then the others are compared without it. */
+  readonly isOptional?: boolean
 }
 
 interface Limit {
@@ -53,7 +55,14 @@ export async function compare(
       const order = round % 2 === 1 ? [...measured] : [...measured].reverse()
       for (const [contender, figures] of order) {
         process.stderr.write(`${measurement.name}: round ${round} of ${rounds}, ${contender.name}\n`)
-        figures.push(await contender.measure())
+        try {
+          figures.push(await contender.measure())
+        } catch (error) {
+          if (!contender.isOptional) throw error
+          reportMissing(measurement, contender.name, error)
+          await contender.close?.()
+          measured.delete(contender)
+        }
       }
     }
   } finally {
@@ -74,9 +83,17 @@ async function* listContenders(measurement: Measurement, others: readonly Checko
   yield await measurement.subject(HERE)
   if (others.length === 0) yield* measurement.references()
   for (const other of others) {
-    const contender = await measurement.subject(other)
-    yield { ...contender, name: `${contender.name} of ${other.name}` }
+    try {
+      const contender = await measurement.subject(other)
+      yield { ...contender, name: `${contender.name} of ${other.name}`, isOptional: true }
+    } catch (error) {
+      reportMissing(measurement, other.name, error)
+    }
   }
+}
+
+function reportMissing(measurement: Measurement, name: string, error: unknown): void {
+  process.stderr.write(`${measurement.name}: without ${name}, which cannot do it: ${String(error)}\n`)
 }
 
 export function median(values: readonly number[]): number {
