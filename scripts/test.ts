@@ -120,6 +120,7 @@ const LONG = [
   'query/split-groups',
 
   'replication/disk-full',
+  'replication/erasure',
   'replication/instants',
   'replication/kill-s3',
   'replication/moments',

@@ -123,6 +123,7 @@ Keep a copy of it elsewhere: what is sent to backup_url cannot be read without i
     name: 'compact',
     options: {
       '--dry-run': { help: 'show how much space each file would give back, and change nothing' },
+      '--all': { help: 'also files without free space, so that no trace of deleted rows is left in them' },
       '--json': { help: 'print the files as JSON' },
     },
     settings: true,

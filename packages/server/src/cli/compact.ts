@@ -12,7 +12,7 @@ export async function compact(args: Arguments): Promise<void> {
     throw new CommandError('The database is PostgreSQL, whose autovacuum reuses the space of deleted rows.')
   await requireDatabase({ dataFolder: config.data, url: '', masterKey: config.masterKey })
   const isDryRun = args.has('--dry-run')
-  const files = await compactFolder(config.data, isDryRun).catch((error: unknown) => {
+  const files = await compactFolder(config.data, { isDryRun, isOfAll: args.has('--all') }).catch((error: unknown) => {
     throw error instanceof CompactRefused ? new CommandError(error.message) : error
   })
   if (args.has('--json')) {

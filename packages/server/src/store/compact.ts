@@ -19,13 +19,19 @@ export class CompactRefused extends Error {
   override name = 'CompactRefused'
 }
 
+export interface CompactOptions {
+  readonly isDryRun: boolean
+  /** Also files without free pages: the rest of a page, too, has what was deleted until it is written anew. */
+  readonly isOfAll: boolean
+}
+
 /** One file after the other; each is as it was or compacted, also if the process is killed. */
-export async function compactFolder(folder: string, isDryRun: boolean): Promise<readonly CompactedFile[]> {
+export async function compactFolder(folder: string, options: CompactOptions): Promise<readonly CompactedFile[]> {
   const unlock = await lockStart({ dataFolder: folder, url: '' })
   try {
     await refuseIfServed(folder)
     const names = readdirSync(folder).filter((name) => name.endsWith('.db'))
-    return names.toSorted().map((name) => compactFile(folder, name, isDryRun))
+    return names.toSorted().map((name) => compactFile(folder, name, options))
   } finally {
     await unlock()
   }
@@ -41,7 +47,7 @@ async function refuseIfServed(folder: string): Promise<void> {
   }
 }
 
-function compactFile(folder: string, name: string, isDryRun: boolean): CompactedFile {
+function compactFile(folder: string, name: string, { isDryRun, isOfAll }: CompactOptions): CompactedFile {
   const file = join(folder, name)
   const before = fileBytes(file)
   // For the copy that VACUUM makes: other folders for temporary files are often small, or in memory.
@@ -52,7 +58,7 @@ function compactFile(folder: string, name: string, isDryRun: boolean): Compacted
       Number(database.pragma(pragma, { simple: true })),
     ) as [number, number, number]
     const least = (pages - free) * pageBytes
-    if (free === 0) return { file: name, before, after: before }
+    if (free === 0 && (isDryRun || !isOfAll)) return { file: name, before, after: before }
     if (isDryRun) return { file: name, before, after: least }
     requireSpace(folder, name, 2 * least)
     database.exec('VACUUM')
