@@ -48,7 +48,7 @@ onEveryEngineInLongRuns('alerts beside their owners', (place) => {
   })
 
   test('a file declares it with all rights of its owner; an export has it again', async () => {
-    await until('it is told', 10_000, () => receiver.received.some(({ path }) => path === '/file'))
+    await until('it has arrived', 10_000, () => receiver.received.some(({ path }) => path === '/file'))
     const { items } = await admin.call('GET', '/admin/alerts')
     const [declared] = items
     assert.deepEqual([declared.owner, declared.name, declared.state], ['alice', 'From the file', 'firing'])

@@ -90,7 +90,7 @@ onEveryEngine('alerts over crashes', (place) => {
     receiver.received.length = 0
     await start()
     await set(3, 30)
-    await until('both are told', 15_000, () => told(level.id).length > 0 && told(event.id).length > 0)
+    await until('both have it', 15_000, () => told(level.id).length > 0 && told(event.id).length > 0)
     assert.deepEqual(states(level.id), ['3 firing'])
     assert.deepEqual(states(event.id), ['3 event'])
     assert.equal(told(event.id)[0]?.body.data.missed, undefined)

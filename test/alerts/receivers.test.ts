@@ -62,7 +62,7 @@ onSqlite('receivers of alerts', (place) => {
     await set(1, 20)
     await until('it has failed once', 5_000, () => at('/broken').length === 1)
     await set(1, 0)
-    await until('both are told', 15_000, () => at('/broken').length === 3)
+    await until('both have it', 15_000, () => at('/broken').length === 3)
     assert.deepEqual(sequences('/broken'), [1, 1, 2])
     const [first, again] = at('/broken')
     assert.equal(first?.headers['webhook-id'], again?.headers['webhook-id'])

@@ -82,7 +82,7 @@ export interface AlertDelivery {
   readonly ended: string | null
 }
 
-/** Where something is told. */
+/** Where notices of alerts go. */
 export interface AlertChannel {
   readonly name: string
   readonly kind: string
@@ -120,7 +120,7 @@ export class Alerts extends Collection<Alert> {
     return this.#pages(`${alertPath(id)}/history`, options)
   }
 
-  /** What was to be told, newest first. */
+  /** The deliveries of an alert, newest first. */
   deliveries(id: string, options: CallOptions = {}): AsyncGenerator<AlertDelivery, void, undefined> {
     return this.#pages(`${alertPath(id)}/deliveries`, options)
   }
@@ -131,7 +131,7 @@ export class Alerts extends Collection<Alert> {
     return (await this.#http.json(path, { ...options, method: 'POST', body: {} })) as AlertDelivery
   }
 
-  /** Nothing is told meanwhile; what still fires at the end is told then. */
+  /** Sends nothing meanwhile; what still fires at the end is sent then. */
   async silence(id: string, silence: Silence, options: CallOptions = {}): Promise<Alert> {
     const path = `${alertPath(id)}/silence`
     return (await this.#http.json(path, { ...options, method: 'POST', body: silence })) as Alert

@@ -82,7 +82,7 @@ export interface AlertDelivery {
     readonly next: string | null;
     readonly ended: string | null;
 }
-/** Where something is told. */
+/** Where notices of alerts go. */
 export interface AlertChannel {
     readonly name: string;
     readonly kind: string;
@@ -114,11 +114,11 @@ export declare class Alerts extends Collection<Alert> {
     constructor(http: Http);
     /** What has happened, newest first, page by page as it is read. */
     history(id: string, options?: CallOptions): AsyncGenerator<AlertEvent, void, undefined>;
-    /** What was to be told, newest first. */
+    /** The deliveries of an alert, newest first. */
     deliveries(id: string, options?: CallOptions): AsyncGenerator<AlertDelivery, void, undefined>;
     /** Tries a delivery again that could not be made. */
     retry(id: string, delivery: string, options?: CallOptions): Promise<AlertDelivery>;
-    /** Nothing is told meanwhile; what still fires at the end is told then. */
+    /** Sends nothing meanwhile; what still fires at the end is sent then. */
     silence(id: string, silence: Silence, options?: CallOptions): Promise<Alert>;
     /** Ends the silence of a key, or all. */
     unsilence(id: string, key?: readonly unknown[], options?: CallOptions): Promise<void>;

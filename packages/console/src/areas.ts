@@ -21,6 +21,15 @@ export const AREAS: readonly Area[] = [
     load: () => import('./areas/boards/index.tsx'),
   },
   {
+    name: 'alerts',
+    title: 'Alerts',
+    about: 'Live queries that tell what begins and ends',
+    icon: 'bell',
+    rights: ['Platform/'],
+    service: 'query',
+    load: () => import('./areas/alerts/index.tsx'),
+  },
+  {
     name: 'tables',
     title: 'Tables',
     about: 'Columns, rows, import and export',

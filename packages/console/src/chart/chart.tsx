@@ -6,6 +6,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Empty, IconButton } from '../ui/index.ts'
 import type { ChartView } from './choose.ts'
 import { Drawing } from './drawing.tsx'
+import { type ChartMarks, NO_MARKS } from './marks.ts'
 import { buildPoints, type ChartSource, type Points } from './points.ts'
 import { type ChartSettings, savedSettings } from './tools.tsx'
 import { ChartTable } from './values.tsx'
@@ -27,11 +28,13 @@ export interface ChartProps {
   readonly zone?: string | undefined
   /** The viewer has changed the scale or the averages; without it, that is forgotten with the chart. */
   readonly onView?: ((view: ChartView) => void) | undefined
+  /** Levels and moments that are drawn over it. */
+  readonly marks?: ChartMarks | undefined
   /** Whether it can be saved as a picture: not where the page may not save files. */
   readonly hasPictures?: boolean
 }
 
-export function Chart({ model, view, label, zone, onView, hasPictures = true }: ChartProps) {
+export function Chart({ model, view, label, zone, onView, marks = NO_MARKS, hasPictures = true }: ChartProps) {
   const [isTable, setTable] = useState(false)
   const [settings, setSettings] = useSettings(view, onView)
   const drawn = useMemo(
@@ -76,6 +79,7 @@ export function Chart({ model, view, label, zone, onView, hasPictures = true }: 
           settings={settings}
           onSettings={setSettings}
           onTable={() => setTable(true)}
+          marks={marks}
           hasPictures={hasPictures}
         />
       )}

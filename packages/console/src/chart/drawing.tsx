@@ -3,6 +3,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import { numberText } from '../ui/number.ts'
 import { readColours, themeVersion } from './colours.ts'
 import { Legend } from './legend.tsx'
+import { type ChartMarks, markText } from './marks.ts'
 import { savePicture } from './picture.ts'
 import { Plot, plotShape, type View } from './plot.ts'
 import type { PointedAt, Points } from './points.ts'
@@ -19,21 +20,25 @@ export interface DrawingProps {
   readonly onSettings: (settings: ChartSettings) => void
   readonly onTable: () => void
   readonly hasPictures: boolean
+  readonly marks: ChartMarks
 }
 
-export function Drawing({ points, label, settings, onSettings, onTable, hasPictures }: DrawingProps) {
+export function Drawing({ points, label, settings, onSettings, onTable, hasPictures, marks }: DrawingProps) {
   const place = useRef<HTMLDivElement>(null)
   const [at, setAt] = useState<PointedAt>()
   const [said, setSaid] = useState('')
   const [hidden, setHidden] = useState<ReadonlySet<number>>(new Set())
   const [view, setView] = useState<View>()
   const shape = plotShape(points)
-  const plot = usePlot({ place, points, settings, hidden, view, setAt, setView })
+  const plot = usePlot({ place, points, settings, hidden, view, marks, setAt, setView })
   useEffect(() => {
     setHidden(new Set())
     if (points.scale === 'places') setView(undefined)
   }, [shape])
-  const summary = useMemo(() => summarize(points, label), [points, label])
+  const summary = useMemo(
+    () => [summarize(points, label), markText(marks)].filter((text) => text !== '').join(' '),
+    [points, label, marks],
+  )
   const toggle = (index: number) => {
     const next = new Set(hidden)
     if (!next.delete(index)) next.add(index)
@@ -105,7 +110,7 @@ function zoneName({ scale, xType, zone }: Points): string {
   return scale === 'time' && xType.startsWith('Timestamp') ? zoneFor(xType, zone).replaceAll('_', ' ') : ''
 }
 
-interface PlotUse extends Pick<DrawingProps, 'points' | 'settings'> {
+interface PlotUse extends Pick<DrawingProps, 'points' | 'settings' | 'marks'> {
   readonly place: { readonly current: HTMLDivElement | null }
   readonly hidden: ReadonlySet<number>
   readonly view: View | undefined
@@ -114,7 +119,7 @@ interface PlotUse extends Pick<DrawingProps, 'points' | 'settings'> {
 }
 
 /** Created again for another shape, theme or time zone, before the points are passed to it. */
-function usePlot({ place, points, settings, hidden, view, setAt, setView }: PlotUse) {
+function usePlot({ place, points, settings, hidden, view, marks, setAt, setView }: PlotUse) {
   const plot = useRef<Plot>(undefined)
   const latest = useRef(points)
   latest.current = points
@@ -137,6 +142,7 @@ function usePlot({ place, points, settings, hidden, view, setAt, setView }: Plot
       ...{ colours: readColours(element), zone, isCompressed, font, onPoint, onView: setView },
       view: points.scale === 'places' ? undefined : view,
     })
+    made.mark(marks)
     plot.current = made
     for (const index of hidden) made.show(index, false)
     const observer = new ResizeObserver(() => made.resize(element))
@@ -153,6 +159,7 @@ function usePlot({ place, points, settings, hidden, view, setAt, setView }: Plot
   }, [plotShape(points), themeVersion.value, zone, settings.isCompressed])
   // With the legend, in the same frame.
   useLayoutEffect(() => plot.current?.update(points), [points])
+  useLayoutEffect(() => plot.current?.mark(marks), [marks])
   return plot
 }
 

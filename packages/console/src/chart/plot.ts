@@ -3,6 +3,7 @@ import './language.ts'
 import uPlot from 'uplot'
 import type { Colours } from './colours.ts'
 import { drawLastValues, type LabelFont } from './last-values.ts'
+import { type ChartMarks, drawMarks, NO_MARKS } from './marks.ts'
 import { Panes } from './panes.ts'
 import { type SeriesParts, seriesColour, seriesOptions } from './plot-series.ts'
 import type { PointedAt, Points } from './points.ts'
@@ -47,6 +48,7 @@ export class Plot {
   #axis: TimeAxis
   #view: View | undefined
   #isFollowing = false
+  #marks = NO_MARKS
   readonly #stopGestures: () => void
 
   constructor(place: HTMLElement, points: Points, options: PlotOptions) {
@@ -107,6 +109,13 @@ export class Plot {
     this.#points = points
     this.#axis = this.#createAxis(points)
     this.#plot.setData(this.#table(), true)
+  }
+
+  /** Draws these over the points. */
+  mark(marks: ChartMarks): void {
+    if (this.#marks === marks) return
+    this.#marks = marks
+    this.#plot.redraw(false)
   }
 
   resize(place: HTMLElement): void {
@@ -261,6 +270,8 @@ export class Plot {
     if (volume !== -1 && plot.series[volume + 1]?.show !== false)
       drawVolume(plot, volume + 1, kind === 'candles', colours)
     if (scale === 'time' && kind !== 'bar' && kind !== 'scatter') drawLastValues(plot, this.#points, colours, font)
+    const toPosition = (time: number) => this.#toPosition(time)
+    drawMarks(plot, this.#points, this.#marks, { colours, font, toPosition })
   }
 
   #seriesParts(): SeriesParts {

@@ -30,6 +30,8 @@ export interface GridProps {
   readonly choosing?: Choosing | undefined
   /** The rows that are selected, from the first to the last; undefined for none. */
   readonly onSelect?: ((range: { readonly top: number; readonly bottom: number } | undefined) => void) | undefined
+  /** Another cell is active: undefined for none, and for the names of columns. */
+  readonly onActive?: ((cell: ActiveCell | undefined) => void) | undefined
   /** The last rows have come into view. */
   readonly onEnd?: (() => void) | undefined
   /** Columns that need less than the width fill it. */
@@ -40,6 +42,11 @@ export interface GridProps {
   readonly numbers?: boolean | undefined
   /** Sorts elsewhere, for example on the server, instead of the rows that are here. */
   readonly sorting?: { readonly sort: Sort | undefined; readonly onSort: (sort: Sort | undefined) => void } | undefined
+}
+
+export interface ActiveCell {
+  readonly column: GridColumn
+  readonly value: unknown
 }
 
 export interface Choosing {
@@ -62,6 +69,7 @@ function GridBody({
   choosing,
   editable,
   onSelect,
+  onActive,
   onEnd,
   fill = false,
   types = true,
@@ -85,6 +93,11 @@ function GridBody({
   const selected = useSelection(grid, () => setEditing(false), onSelect)
   const { active, activeColumn } = selected
   const { said, onCopy } = useCopying(grid, selected.range)
+  useEffect(() => {
+    const column = activeColumn === undefined ? undefined : model.columns[activeColumn]
+    const isCell = active !== undefined && active.row >= 0 && active.row < rows && activeColumn !== undefined
+    onActive?.(isCell && column !== undefined ? { column, value: model.row(active.row)[activeColumn] } : undefined)
+  }, [active?.row, activeColumn])
   useEffect(() => {
     if (rows > 0 && shown.last >= rows) onEnd?.()
   }, [shown.last, rows])

@@ -4,6 +4,7 @@ import { useEffect } from 'preact/hooks'
 import { server } from '../server.ts'
 import { classes, Icon, IconButton, type IconName, Keys } from '../ui/index.ts'
 import type { Area } from './area.ts'
+import { Bell, useBell } from './bell.tsx'
 import { Brand } from './brand.tsx'
 import { ConnectionState } from './connection.tsx'
 import { openPalette } from './palette.tsx'
@@ -23,6 +24,7 @@ export function toggleNavigation(): void {
 
 export function Navigation({ areas }: { readonly areas: readonly Area[] }) {
   const [area] = place.value.path
+  useBell()
   useEffect(() => {
     isShown.value = false
   }, [place.value])
@@ -51,6 +53,7 @@ export function Navigation({ areas }: { readonly areas: readonly Area[] }) {
           <a class="navigation-brand" href={href()}>
             <Brand />
           </a>
+          <Bell />
           <IconButton
             icon="sidebar"
             label={isNarrow.value ? 'Widen the navigation' : 'Narrow the navigation'}
@@ -127,7 +130,10 @@ function TopBar() {
         }}
       />
       <Brand />
-      <IconButton icon="search" label="Search commands" onClick={openPalette} />
+      <span class="row tight">
+        <Bell />
+        <IconButton icon="search" label="Search commands" onClick={openPalette} />
+      </span>
     </header>
   )
 }

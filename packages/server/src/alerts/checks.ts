@@ -39,7 +39,7 @@ export async function checkAgainstRest(
   const channels = allChannels(await env.channels.list())
   refuseFaults([
     ...(keyNames === null
-      ? [{ path: 'statement', text: 'its rows have no key, so that none can be told from another' }]
+      ? [{ path: 'statement', text: 'its rows have no key, so that they cannot be distinguished' }]
       : []),
     ...conditionFaults(definition, columns),
     ...templateFaults(definition, columns),

@@ -5,9 +5,10 @@ import '../../chart/chart.css'
 import type { ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { View } from '../../../../client/src/index.ts'
+import { readMarks } from '../../alerts/result-marks.ts'
 import type { ChartProps, ChartView } from '../../chart/chart.tsx'
 import type { GridModel } from '../../grid/model.ts'
-import { ErrorNotice, Icon, Loading, Menu, Select } from '../../ui/index.ts'
+import { ErrorNotice, Icon, Loading, Menu, Select, useLoad } from '../../ui/index.ts'
 
 type Loaded = { readonly Chart: ComponentType<ChartProps> } | { readonly error: unknown } | undefined
 
@@ -17,12 +18,14 @@ export function ChartPanel({
   onView,
   label,
   zone,
+  statement,
 }: {
   readonly model: GridModel
   readonly view: ChartView
   readonly onView: (view: ChartView) => void
   readonly label: string
   readonly zone: string | undefined
+  readonly statement: string
 }) {
   const [loaded, setLoaded] = useState<Loaded>()
   // The library for charts is loaded with the first of them.
@@ -32,6 +35,7 @@ export function ChartPanel({
       (error) => setLoaded({ error }),
     )
   }, [])
+  const { data: marks } = useLoad((signal) => readMarks(statement, signal), [statement])
   return (
     <div class="query-chart">
       <ChartChoices columns={model.columns.map(({ name }) => name)} view={view} onView={onView} />
@@ -41,7 +45,7 @@ export function ChartPanel({
         ) : 'error' in loaded ? (
           <ErrorNotice error={loaded.error} title="The chart could not be loaded" />
         ) : (
-          <loaded.Chart model={model} view={view} label={label} zone={zone} onView={onView} />
+          <loaded.Chart model={model} view={view} label={label} zone={zone} onView={onView} marks={marks} />
         )}
       </div>
     </div>

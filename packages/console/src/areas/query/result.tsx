@@ -7,7 +7,7 @@ import { suitableKind } from '../../chart/choose.ts'
 import { findZone } from '../../chart/statement-zone.ts'
 import { type Connection, connection } from '../../gate.ts'
 import { rowsAs } from '../../grid/copy.ts'
-import { Grid } from '../../grid/grid.tsx'
+import { type ActiveCell, Grid } from '../../grid/grid.tsx'
 import type { GridModel } from '../../grid/model.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
 import {
@@ -34,6 +34,7 @@ import {
 } from '../../ui/index.ts'
 import { word } from '../../ui/word.ts'
 import type { AddToBoardProps } from './add-to-board.tsx'
+import { AlertButton } from './alert-button.tsx'
 import { ChartPanel } from './chart-panel.tsx'
 import { download, startDownload } from './download.ts'
 import { type LiveState, openLive } from './live-result.ts'
@@ -58,6 +59,7 @@ export function Result(props: ResultProps) {
   const isQuery = outcome.kind === 'query'
   const following = useLive(outcome, live && isQuery && state.kind === 'done')
   const isPlan = useSignal(false)
+  const marked = useSignal<ActiveCell | undefined>(undefined)
   const model = following?.kind === 'live' ? following.model : outcome.model.value
   const view = isPlan.value ? 'plan' : chart.view === 'table' ? 'table' : 'chart'
   return (
@@ -67,6 +69,7 @@ export function Result(props: ResultProps) {
         {isQuery && state.kind !== 'failed' && (
           <div class="query-result-tools">
             <Switch label="Live" checked={live} onChecked={onLive} />
+            <AlertButton outcome={outcome} tab={tab} marked={marked} />
             <Segments
               label="How the result is shown"
               value={view}
@@ -103,11 +106,18 @@ export function Result(props: ResultProps) {
           <Without state={state} />
         ) : view === 'chart' ? (
           <ChartPanel
-            {...{ model, view: chart, onView: onChart, label: `Chart of ${name}` }}
+            {...{ model, view: chart, onView: onChart, label: `Chart of ${name}`, statement: outcome.text }}
             zone={findZone(outcome.text, outcome.parameters)}
           />
         ) : (
-          <Rows model={model} isComplete={state.kind !== 'running'} name={name} />
+          <Rows
+            model={model}
+            isComplete={state.kind !== 'running'}
+            name={name}
+            onActive={(cell) => {
+              marked.value = cell
+            }}
+          />
         )}
       </div>
     </section>
@@ -245,15 +255,17 @@ function Rows({
   model,
   isComplete,
   name,
+  onActive,
 }: {
   readonly model: GridModel
   readonly isComplete: boolean
   readonly name: string
+  readonly onActive: (cell: ActiveCell | undefined) => void
 }) {
   model.version.value
   return (
     <>
-      <Grid model={model} label={`Rows of ${name}`} />
+      <Grid model={model} label={`Rows of ${name}`} onActive={onActive} />
       {isComplete && model.total === 0 && <p class="query-no-rows quiet">No rows match the statement.</p>}
     </>
   )
