@@ -1,5 +1,6 @@
 /** Alerts in the console: made from a result in two clicks, shown with their keys and deliveries, in the bell and on the chart. */
 import assert from 'node:assert/strict'
+import { createECDH, randomBytes } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { after, before, test } from 'node:test'
 import { conditionFor, findThresholds } from '../../packages/console/src/alerts/draft.ts'
@@ -16,7 +17,7 @@ let receiver: WebhookReceiver
 let client: AlertClient
 before(async () => {
   receiver = await startReceiver()
-  scene = await openConsole()
+  scene = await openConsole({ flags: { '--alert-private': 'true' } })
   client = await AlertClient.signIn(scene.server)
   await client.declareChannel('desk-hook', `${receiver.origin}/desk`)
   await client.query(
@@ -186,3 +187,49 @@ for (const [name, options] of [
     opened.check()
     await opened.close()
   })
+
+test('this browser gets notices: it subscribes when an alert is made, shows what is pushed, and is forgotten at a sign-out', async () => {
+  const opened = await scene.open('/query?q=select+symbol%2C+spread+from+spreads')
+  const { page, context } = opened
+  await context.grantPermissions(['notifications'], { origin: new URL(scene.server.issuer).origin })
+  // The push service of the browser is elsewhere: its address is that of the test.
+  const keys = { p256dh: publicKey(), auth: randomBytes(16).toString('base64url') }
+  await page.evaluate(`{
+    const subscription = { toJSON: () => (${JSON.stringify({ endpoint: `${receiver.origin}/push`, keys })}), unsubscribe: async () => true }
+    PushManager.prototype.subscribe = async () => subscription
+    PushManager.prototype.getSubscription = async () => subscription
+  }`)
+  await page.getByRole('button', { name: 'Run' }).first().click()
+  await page.locator('.grid-cell', { hasText: '0.3' }).first().click()
+  await page.getByRole('button', { name: 'Alert', exact: true }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Your browsers').check()
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  await page.getByText('was made').waitFor()
+  const browsers = async () => (await client.call('GET', '/alerts/push')).items
+  assert.equal((await browsers()).length, 1)
+  const shown = await showPush(opened, {
+    title: 'Wide',
+    text: 'AUD 0.6',
+    url: `${scene.server.issuer}/console/alerts`,
+    tag: 'a',
+  })
+  assert.deepEqual(shown, ['Wide', 'AUD 0.6', 'a'])
+  await page.locator('.who').click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  await until('it is forgotten', 5_000, async () => (await browsers()).length === 0)
+  await opened.close()
+})
+
+function publicKey(): string {
+  return createECDH('prime256v1').generateKeys().toString('base64url')
+}
+
+/** What the service worker shows of a message that the push service has delivered. A browser without a screen shows none. */
+async function showPush({ context }: ConsolePage, message: object): Promise<unknown> {
+  await until('the worker runs', 5_000, () => context.serviceWorkers().length > 0)
+  return context.serviceWorkers()[0]?.evaluate(`new Promise((resolve) => {
+    self.registration.showNotification = async (title, { body, tag }) => resolve([title, body, tag])
+    dispatchEvent(new PushEvent('push', { data: ${JSON.stringify(JSON.stringify(message))} }))
+  })`)
+}

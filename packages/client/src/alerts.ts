@@ -89,6 +89,20 @@ export interface AlertChannel {
   readonly [member: string]: unknown
 }
 
+/** A browser that gets notices by push. */
+export interface AlertBrowser {
+  readonly id: string
+  /** What it is called. */
+  readonly label: string
+  readonly created: string
+}
+
+/** `key` is the `applicationServerKey` of `PushManager.subscribe`. */
+export interface AlertBrowsers {
+  readonly key: string
+  readonly items: readonly AlertBrowser[]
+}
+
 /** For how long, or until when, and of which key; without one, of all. */
 export type Silence = ({ readonly for: string } | { readonly until: string | Date }) & {
   readonly key?: readonly unknown[]
@@ -152,6 +166,21 @@ export class Alerts extends Collection<Alert> {
   /** The channels that the caller may use. */
   async channels(options: CallOptions = {}): Promise<readonly AlertChannel[]> {
     return asObject(await this.#http.json('/alerts/channels', options)).items as readonly AlertChannel[]
+  }
+
+  /** The user's browsers that get notices by push, and the key with which one subscribes. */
+  async browsers(options: CallOptions = {}): Promise<AlertBrowsers> {
+    return (await this.#http.json('/alerts/push', options)) as AlertBrowsers
+  }
+
+  /** Adds a browser: what its `PushSubscription` is as JSON. */
+  async addBrowser(subscription: object, options: CallOptions = {}): Promise<AlertBrowser> {
+    const request = { ...options, method: 'POST', body: subscription }
+    return (await this.#http.json('/alerts/push', request)) as AlertBrowser
+  }
+
+  async removeBrowser(id: string, options: CallOptions = {}): Promise<void> {
+    await this.#http.json(`/alerts/push/${encodeURIComponent(id)}`, { ...options, method: 'DELETE' })
   }
 
   async *#pages<Item>(first: string, options: CallOptions): AsyncGenerator<Item, void, undefined> {

@@ -16,6 +16,8 @@ export {
 } from './admin.ts'
 export {
   type Alert,
+  type AlertBrowser,
+  type AlertBrowsers,
   type AlertChannel,
   type AlertDelivery,
   type AlertEvent,

@@ -88,6 +88,18 @@ export interface AlertChannel {
     readonly kind: string;
     readonly [member: string]: unknown;
 }
+/** A browser that gets notices by push. */
+export interface AlertBrowser {
+    readonly id: string;
+    /** What it is called. */
+    readonly label: string;
+    readonly created: string;
+}
+/** `key` is the `applicationServerKey` of `PushManager.subscribe`. */
+export interface AlertBrowsers {
+    readonly key: string;
+    readonly items: readonly AlertBrowser[];
+}
 /** For how long, or until when, and of which key; without one, of all. */
 export type Silence = ({
     readonly for: string;
@@ -126,4 +138,9 @@ export declare class Alerts extends Collection<Alert> {
     test(id: string, options?: CallOptions): Promise<readonly AlertDelivery[]>;
     /** The channels that the caller may use. */
     channels(options?: CallOptions): Promise<readonly AlertChannel[]>;
+    /** The user's browsers that get notices by push, and the key with which one subscribes. */
+    browsers(options?: CallOptions): Promise<AlertBrowsers>;
+    /** Adds a browser: what its `PushSubscription` is as JSON. */
+    addBrowser(subscription: object, options?: CallOptions): Promise<AlertBrowser>;
+    removeBrowser(id: string, options?: CallOptions): Promise<void>;
 }

@@ -174,7 +174,11 @@ export function askToSignIn(): Promise<void> {
 }
 
 /** Removes everything that is shown at once, before the server answers. */
+/** What is done before the user leaves, with the rights that the page still has. */
+export const leaving: (() => Promise<unknown>)[] = []
+
 export async function signOut(): Promise<void> {
+  await Promise.allSettled(leaving.map((leave) => leave()))
   session.value = { kind: 'signed-out', cause: 'left' }
   gate.stream.close()
   await gate.auth.signOut().catch(() => {})

@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals'
 import type { Alert, AlertChannel } from '../../../client/src/index.ts'
 import { readFaults } from '../admin/tagged.ts'
 import { gate } from '../gate.ts'
+import { canPush, pushId, readPush, startPush } from '../push.ts'
 import {
   Await,
   Checkboxes,
@@ -37,7 +38,7 @@ const REPEATS = ['', '5 minutes', '15 minutes', '1 hour', '6 hours', '1 day']
 const FIELDS = ['name', 'statement', 'when', 'until', 'for', 'repeat', 'title', 'channels']
 
 export function AlertDialog({ draft, alert, onClose, onDone }: AlertDialogProps) {
-  const channels = useLoad((signal) => gate.alerts.channels({ signal }), [])
+  const channels = useLoad((signal) => listChannels(signal), [])
   const name = useSignal(draft.name)
   const statement = useSignal(draft.statement)
   const when = useSignal(draft.when)
@@ -50,6 +51,8 @@ export function AlertDialog({ draft, alert, onClose, onDone }: AlertDialogProps)
   const channelNames = chosen.value ?? (channels.data === undefined ? [] : firstOf(channels.data))
   const { isBusy, error, submit } = useSubmit(async () => {
     const isEvent = mode.value === 'event'
+    // In the click: browsers ask their user only then.
+    if (channelNames.includes('push') && pushId.value === undefined) await startPush()
     const members = {
       ...{
         name: name.value.trim(),
@@ -199,10 +202,17 @@ function withoutNull<Members extends object>(
   return Object.fromEntries(given) as { [Name in keyof Members]?: NonNullable<Members[Name]> }
 }
 
+/** Those of browsers only where this one can get notices. */
+async function listChannels(signal: AbortSignal): Promise<readonly AlertChannel[]> {
+  const [channels] = await Promise.all([gate.alerts.channels({ signal }), readPush()])
+  return channels.filter(({ name }) => name !== 'push' || canPush())
+}
+
 /** The own browser or mailbox, before what others see. */
 function firstOf(channels: readonly AlertChannel[]): readonly string[] {
-  const own = channels.find(({ name }) => name === 'push') ?? channels.find(({ name }) => name === 'mail')
-  const first = own ?? channels.find(({ disabled }) => disabled !== true)
+  const named = (wanted: string) => channels.find(({ name }) => name === wanted)
+  const own = (pushId.value === undefined ? undefined : named('push')) ?? named('mail')
+  const first = own ?? channels.find(({ name, disabled }) => name !== 'push' && disabled !== true) ?? named('push')
   return first === undefined ? [] : [first.name]
 }
 
@@ -211,7 +221,8 @@ function channelTitle({ name }: AlertChannel): string {
   return name === 'push' ? word('Your browsers') : name
 }
 
-function channelHint({ kind, disabled }: AlertChannel): string | undefined {
+function channelHint({ name, kind, disabled }: AlertChannel): string | undefined {
+  if (name === 'push' && pushId.value === undefined) return word('This browser asks you for it.')
   return disabled === true ? `${kind}, disabled` : undefined
 }
 

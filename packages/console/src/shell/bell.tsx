@@ -2,7 +2,7 @@
 import { effect, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Alert } from '../../../client/src/index.ts'
-import { gate, may, session } from '../gate.ts'
+import { gate, leaving, may, session } from '../gate.ts'
 import { server } from '../server.ts'
 import { Icon, Menu, type MenuItem } from '../ui/index.ts'
 import { href } from './router.ts'
@@ -28,6 +28,10 @@ function isShown(): boolean {
 
 /** Keeps the bell up to date while it is shown. */
 export function useBell(): void {
+  useEffect(() => {
+    leaving.push(forgetPush)
+    return () => void leaving.splice(leaving.indexOf(forgetPush), 1)
+  }, [])
   useEffect(() => {
     const stop = effect(() => {
       if (session.value.kind === 'signed-in') void refreshBell()
@@ -80,4 +84,9 @@ function listItems(wanted: readonly Alert[]): readonly MenuItem[] {
     ...(items.length > 0 ? ['line' as const] : []),
     { title: 'All alerts', icon: 'right', href: href('alerts') },
   ]
+}
+
+/** At a sign-out this browser gets no more notices. Loaded only where it may be. */
+async function forgetPush(): Promise<void> {
+  if (localStorage.getItem('gatehouse:push') !== null) await (await import('../push.ts')).stopPush()
 }

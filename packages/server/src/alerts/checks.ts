@@ -90,7 +90,8 @@ function channelFault(
 ): string | undefined {
   if (channel === undefined) return `there is no channel ${JSON.stringify(name)}`
   if (!mayUse(channel, principal.scopes)) return `the channel needs the scope ${channel.use}`
-  if (channel.kind !== 'mail') return undefined
-  if (principal.kind !== 'user') return 'mail is for users'
+  if (channel.kind !== 'mail' && channel.kind !== 'push') return undefined
+  if (principal.kind !== 'user') return `${channel.kind} is for users`
+  if (channel.kind === 'push') return undefined
   return env.hasMail ? undefined : 'no mail is set up on this server'
 }

@@ -1,5 +1,5 @@
 /** Settings of alerts. */
-import { parseDays, parseInteger } from './parsers.ts'
+import { parseBoolean, parseDays, parseInteger } from './parsers.ts'
 import { type Settings, setting } from './setting.ts'
 
 export const ALERT_SETTINGS = {
@@ -11,4 +11,9 @@ export const ALERT_SETTINGS = {
     'Maximum keys of one alert that are pending or firing. With more, the alert shows an error, and goes on when there are fewer.',
   ),
   alertHistory: setting('30', parseDays, 'Days that the history of alerts and their deliveries are kept.'),
+  alertPrivate: setting(
+    'false',
+    parseBoolean,
+    'Allows http, and private and loopback addresses, for the push services of browsers: for tests, and push services of your own.',
+  ),
 } satisfies Settings

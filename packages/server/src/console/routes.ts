@@ -8,6 +8,7 @@ import { readCookie } from '../http/request/cookies.ts'
 import type { RouteGroup } from '../http/route.ts'
 import { type BuiltFiles, builtTime, readBuiltFiles } from './files.ts'
 import { consolePage, notBuiltPage, type PageData } from './page.ts'
+import { PUSH_WORKER } from './push-worker.ts'
 
 export interface ConsoleOptions extends Omit<PageData, 'logo' | 'tokens' | 'nonce' | 'language' | 'languages'> {
   /** Where `packages/console/build.js` writes. */
@@ -56,6 +57,8 @@ const LANGUAGE_COOKIE = { name: 'console_language' }
 const DEFAULT_LANGUAGE = 'en'
 
 const ASSETS = '/console/assets/'
+/** Its address stays: browsers know it by that. */
+const WORKER = '/console/push.js'
 
 export function consoleGroup(options: ConsoleOptions): RouteGroup {
   const { folder, base, tokens, logo } = options
@@ -68,6 +71,7 @@ export function consoleGroup(options: ConsoleOptions): RouteGroup {
     tokens: `${base}${ASSETS}${tokensName}`,
     logo: logoName && `${base}${ASSETS}${logoName}`,
   }
+  const worker = compress('text/javascript; charset=utf-8', PUSH_WORKER)
   const notBuilt = compress('text/html; charset=utf-8', notBuiltPage(options.name))
   let loaded: Loaded | undefined
 
@@ -81,10 +85,16 @@ export function consoleGroup(options: ConsoleOptions): RouteGroup {
       path: '/console/*',
       handle(context) {
         const isAsset = context.path.toLowerCase().startsWith(ASSETS)
-        if (isAsset) sendAsset(context, context.path.slice(ASSETS.length))
+        if (context.path.toLowerCase() === WORKER) sendWorker(context)
+        else if (isAsset) sendAsset(context, context.path.slice(ASSETS.length))
         else sendPage(context)
       },
     },
+  }
+
+  function sendWorker(context: Context): void {
+    context.setHeader('cache-control', 'no-cache')
+    sendCompressed(context, worker)
   }
 
   function sendPage(context: Context): void {

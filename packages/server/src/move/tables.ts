@@ -66,6 +66,8 @@ const IDENTITY: Readonly<Record<keyof Schema, 'moved' | 'left out'>> = {
   licence_warnings: 'moved',
   channels: 'moved',
   alerts: 'moved',
+  push_subscriptions: 'moved',
+  push_keys: 'moved',
 }
 
 /** A column as the database describes it. */

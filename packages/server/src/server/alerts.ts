@@ -6,6 +6,7 @@ import type { AlertMailing, Alerts, PublishToFeed } from '../alerts/alerts.ts'
 import type { Config } from '../config/config.ts'
 import type { Feeds } from '../feeds/feeds.ts'
 import type { LazyRouteGroups } from '../http/route.ts'
+import { describeBrowser } from '../identity/browser/browser-name.ts'
 import type { Identity } from '../identity/identity.ts'
 import { lazily } from '../lib/once.ts'
 import { retryUntilDone } from '../lib/retry.ts'
@@ -77,6 +78,7 @@ async function loadAlerts(
   const { users, clients } = identity
   const owners = alertOwners({ users, clients, consents: stores.consents, clock })
   const transaction = { database, clock, receive: bus.receive }
+  const vapidKey = lazily(() => stores.pushSubscriptions.vapidKey(masterKey.derive('push')))
   const url = ({ id }: Alert) => (config.console ? `${issuer.replace(/\/$/, '')}/console/alerts/${id}` : '')
   const shared = {
     rows: query.alerts,
@@ -95,6 +97,12 @@ async function loadAlerts(
     requireUpgraded: () => query.keeper.requireUpgraded(),
     audit,
     limits: { perOwner: config.alertsPerUser, total: config.alerts },
+    browsers: {
+      subscriptions: stores.pushSubscriptions,
+      vapidKey,
+      allowPrivate: config.alertPrivate,
+      describeBrowser,
+    },
     keeping: {
       ...shared,
       keeper: query.keeper,
@@ -104,6 +112,13 @@ async function loadAlerts(
       mostInstances: config.alertInstances,
       historyMs: config.alertHistory,
       mail: mail && alertMailing(mail, stores, transaction),
+      push: {
+        subscriptions: stores.pushSubscriptions,
+        vapidKey,
+        subject: issuer.startsWith('https:') ? issuer : 'mailto:alerts@localhost',
+        allowPrivate: config.alertPrivate,
+        clock,
+      },
       publish: (feed, message, principal, once) => publishToFeed(feeds(), feed, message, principal, once),
       onError,
       sealingKey: masterKey.derive('providers'),

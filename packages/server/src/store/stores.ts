@@ -7,6 +7,7 @@ import { createThrottles } from './accounts/throttles.ts'
 import { createUsers } from './accounts/users.ts'
 import { createAlerts } from './alerts/alerts.ts'
 import { createChannels } from './alerts/channels.ts'
+import { createPushSubscriptions } from './alerts/push-subscriptions.ts'
 import { createApis } from './apis/apis.ts'
 import { createAttributes } from './attributes/attributes.ts'
 import { createCodes } from './authorizations/codes.ts'
@@ -68,6 +69,7 @@ export function createStores(
     licences: createLicences(db, clock),
     channels: createChannels(db, clock),
     alerts: createAlerts(db, clock),
+    pushSubscriptions: createPushSubscriptions(db, clock),
     identities: createIdentities(db, clock),
     providerSignIns: createProviderSignIns(db, clock),
     apis: createApis(db, clock),

@@ -1,10 +1,12 @@
 /** The list of the user's alerts. */
 import { useEffect } from 'preact/hooks'
 import type { Alert } from '../../../../client/src/index.ts'
+import { attempt } from '../../admin/tagged.ts'
 import { StateBadge } from '../../alerts/states.tsx'
 import { gate } from '../../gate.ts'
+import { canPush, pushId, readPush, startPush, stopPush } from '../../push.ts'
 import { href } from '../../shell/router.ts'
-import { Await, ButtonLink, Empty, IconButton, Page, Table, Time, useLoad } from '../../ui/index.ts'
+import { Await, ButtonLink, Empty, IconButton, Page, Switch, Table, Time, useLoad } from '../../ui/index.ts'
 import { AlertTabs } from './tabs.tsx'
 
 const REFRESH_MS = 10_000
@@ -21,7 +23,12 @@ export function AlertList() {
     <Page
       title="Alerts"
       bar={<AlertTabs current="alerts" />}
-      actions={<IconButton icon="refresh" label="Load again" onClick={alerts.reload} />}
+      actions={
+        <>
+          {canPush() && <PushSwitch />}
+          <IconButton icon="refresh" label="Load again" onClick={alerts.reload} />
+        </>
+      }
     >
       <Await of={alerts} title="The alerts could not be loaded">
         {(items) =>
@@ -55,5 +62,18 @@ export function AlertList() {
         }
       </Await>
     </Page>
+  )
+}
+
+/** Whether this browser shows what is sent to "Your browsers". */
+function PushSwitch() {
+  useEffect(() => void readPush(), [])
+  const change = (isOn: boolean) =>
+    attempt(
+      isOn ? startPush : stopPush,
+      isOn ? 'This browser gets notices from now on' : 'This browser gets no more notices',
+    )
+  return (
+    <Switch label="Tell this browser" checked={pushId.value !== undefined} onChecked={(isOn) => void change(isOn)} />
   )
 }

@@ -5,6 +5,7 @@ import type { Alert } from '../../store/alerts/alert.ts'
 import type { Channel } from '../../store/alerts/channels.ts'
 import type { OwnerNow } from '../keep/owners.ts'
 import type { Notice } from '../notice.ts'
+import { deliverByPush, type PushEnv } from '../push/send.ts'
 import { type PostEnv, postWebhook } from '../webhook/post.ts'
 import { mayUse } from './built-in.ts'
 import { deliverToFeed, type PublishToFeed } from './feed.ts'
@@ -21,6 +22,7 @@ export interface AttemptEnv extends PostEnv {
   readonly disable: (channel: Channel) => Promise<void>
   readonly mail: AlertMailing | undefined
   readonly publish: PublishToFeed | undefined
+  readonly push: PushEnv
   /** What waits for the same mailbox besides; undefined if the delivery itself waits no more. */
   readonly waitingWith: (delivery: ListedDelivery, owner: string) => readonly ListedDelivery[] | undefined
 }
@@ -62,6 +64,8 @@ async function deliver(
       if (attempt.outcome === 'failed' && attempt.isGone === true) await env.disable(channel)
       return attempt
     }
+    case 'push':
+      return deliverByPush(principal.subject, notice, env.push)
     case 'feed':
       return deliverToFeed(channel, { id: delivery.id, notice, principal }, env.publish)
     case 'mail': {

@@ -17,7 +17,12 @@ const OWN_MAIL: Channel = {
   sealed: {},
 }
 
-export const BUILT_IN: ReadonlyMap<string, Channel> = new Map([[OWN_MAIL.name, OWN_MAIL]])
+/** The browsers of the owner. */
+const OWN_BROWSERS: Channel = { ...OWN_MAIL, name: 'push', kind: 'push' }
+
+export const BUILT_IN: ReadonlyMap<string, Channel> = new Map(
+  [OWN_MAIL, OWN_BROWSERS].map((channel) => [channel.name, channel]),
+)
 
 /** Those of users, and those that are declared. */
 export function allChannels(declared: readonly Channel[]): ReadonlyMap<string, Channel> {

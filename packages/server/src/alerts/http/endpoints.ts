@@ -13,6 +13,7 @@ import {
 } from '../../query/index.ts'
 import { declareAlert } from '../../resources/alert-shape.ts'
 import type { Outcomes } from '../outcomes.ts'
+import type { Browsers } from '../push/browsers.ts'
 import { type AlertCaller, type AlertService, alertEtag, type ShownAlert } from '../service.ts'
 import { readAlert, readBody, readDelivery, readSilence } from './body.ts'
 import { presentAlert } from './present.ts'
@@ -22,9 +23,10 @@ const BODY = { limit: 256 * 1024, types: ['application/json', 'application/merge
 export interface EndpointsEnv {
   readonly alerts: AlertService
   readonly outcomes: Outcomes
+  readonly browsers: Browsers
 }
 
-export function alertGroup({ alerts, outcomes }: EndpointsEnv): RouteGroup {
+export function alertGroup({ alerts, outcomes, browsers }: EndpointsEnv): RouteGroup {
   const route = (method: Route['method'], path: string, handle: Route['handle']): Route => ({
     method,
     path: `/alerts${path}`,
@@ -55,6 +57,17 @@ export function alertGroup({ alerts, outcomes }: EndpointsEnv): RouteGroup {
       }),
       route('GET', '/channels', async (context) => {
         context.json({ items: await outcomes.channels(context.principal) })
+      }),
+      route('GET', '/push', async (context) => {
+        context.json(await browsers.list(context.principal))
+      }),
+      route('POST', '/push', async (context) => {
+        const body = readBody(readWholeJson(context))
+        context.json(await browsers.add(context.principal, body, context.headers['user-agent'] ?? ''), 201)
+      }),
+      route('DELETE', '/push/:browser', async (context) => {
+        await browsers.remove(context.principal, context.param('browser'))
+        context.end(204)
       }),
       route('GET', '/:alert', async (context) => {
         await reply(context, await alerts.get(toCaller(context), context.param('alert')), outcomes)

@@ -2,6 +2,7 @@
 import { SCOPES } from 'gatehouse-protocol'
 import type { ApiParameter, ApiReply, ApiRoute, JsonSchema } from '../../http/openapi.ts'
 import { ALERT } from '../../resources/alert-shape.ts'
+import { SUBSCRIPTION } from '../push/browsers.ts'
 
 const COMMON = { tag: 'Alerts', scopes: SCOPES.filter((scope) => scope.startsWith('Platform/')) } as const
 const JSON_TYPE = 'application/json'
@@ -69,6 +70,19 @@ export function describeAlerts(): ApiRoute[] {
       { body: body(ALERT) },
     ),
     route('GET', '/channels', 'Lists the channels that you may use.', { 200: page('The channels.') }),
+    route('GET', '/push', 'Lists your browsers that get notices by push, and the key with which one subscribes.', {
+      200: page('The browsers.'),
+    }),
+    route(
+      'POST',
+      '/push',
+      'Adds a browser: what its PushSubscription is as JSON.',
+      { 201: page('The browser.') },
+      {
+        body: body(SUBSCRIPTION),
+      },
+    ),
+    route('DELETE', '/push/{browser}', 'Removes a browser.', { 204: { description: 'It is removed.' } }),
     route('GET', '/{alert}', 'Shows an alert, and the keys that are pending or firing.', { 200: one('The alert.') }),
     route(
       'PATCH',

@@ -16,7 +16,7 @@ import { RunningAlert, type RunningEnv, type StoredAlert } from './running-alert
 export interface AlertTermEnv
   extends PostEnv,
     Pick<RunningEnv, 'live' | 'now' | 'mostInstances' | 'url' | 'onError'>,
-    Pick<AttemptEnv, 'isKeeper' | 'disable' | 'mail' | 'publish'> {
+    Pick<AttemptEnv, 'isKeeper' | 'disable' | 'mail' | 'publish' | 'push'> {
   readonly rows: AlertRows
   readonly definitions: {
     listAll(page: { readonly after: string; readonly limit: number }): Promise<readonly Alert[]>

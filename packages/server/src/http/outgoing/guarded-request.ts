@@ -8,7 +8,7 @@ import { nodeHttp, nodeHttps } from '../node-http.ts'
 export interface GuardedRequest {
   readonly method?: 'GET' | 'POST'
   readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string
+  readonly body?: string | Buffer
   /** Allows private and loopback addresses, and http. */
   readonly allowPrivate: boolean
   /** The longest body of a reply. */

@@ -25,7 +25,8 @@ export interface Channel {
 }
 
 export const CHANNEL_KINDS = ['webhook', 'mail', 'feed'] as const
-export type ChannelKind = (typeof CHANNEL_KINDS)[number]
+/** `push` is of every user, and never declared. */
+export type ChannelKind = (typeof CHANNEL_KINDS)[number] | 'push'
 
 export const WEBHOOK_FORMATS = ['standard', 'slack', 'teams'] as const
 export type WebhookFormat = (typeof WEBHOOK_FORMATS)[number]

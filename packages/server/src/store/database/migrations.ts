@@ -6,7 +6,7 @@
 import { type Kysely, sql } from 'kysely'
 import { additions, isSqlite, type Migration, statements } from './migration.ts'
 import { agents } from './migrations-of-agents.ts'
-import { alerts, channels } from './migrations-of-alerts.ts'
+import { alerts, channels, push } from './migrations-of-alerts.ts'
 import { licences, licenceWarnings, placeNodes } from './migrations-of-licences.ts'
 import { mail } from './migrations-of-mail.ts'
 import { providers } from './migrations-of-providers.ts'
@@ -314,4 +314,5 @@ export const MIGRATIONS: readonly Migration[] = [
   alerts,
   placeNodes,
   licenceWarnings,
+  push,
 ]

@@ -103,6 +103,22 @@ export interface Schema extends MailTables, ScimTables, LicenceTables {
     created_at: number
     updated_at: number
   }
+  /** Browsers that get notices by push (alerts/push-subscriptions.ts). */
+  push_subscriptions: {
+    id: string
+    user_id: string
+    endpoint: string
+    p256dh: string
+    auth: string
+    label: string
+    created_at: number
+  }
+  push_keys: {
+    id: string
+    /** Sealed. */
+    sealed: string
+    created_at: number
+  }
   /** Definitions of channels (alerts/channels.ts). */
   channels: {
     name: string
