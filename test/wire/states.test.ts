@@ -189,6 +189,16 @@ onSqlite('the states of a session', (place) => {
     }
     session.close()
   })
+
+  test('a COPY that has failed does not count as running once its error is there', async () => {
+    const session = await WireSession.open(server.wirePort ?? 0, ADMIN.username, ADMIN.password)
+    const failing = [query('COPY states FROM STDIN'), message('f', 'why not\0')]
+    const codes: (string | undefined)[] = []
+    for (let count = 0; count < 30; count++) session.client.send(...failing)
+    for (let count = 0; count < 30; count++) codes.push(readAnswer(await session.client.repliesTo('Z')).errors[0]?.C)
+    assert.deepEqual(codes, Array(30).fill('57014'))
+    session.close()
+  })
 })
 
 async function repliesToRollback({ client }: WireSession): Promise<Reply[]> {

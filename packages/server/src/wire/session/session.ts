@@ -128,7 +128,7 @@ class WireSession implements Session {
     try {
       later = this.#dispatch(message)
     } catch (error) {
-      this.#fail(error, messageProtocol(message))
+      later = this.#fail(error, messageProtocol(message))
     }
     if (later === undefined) {
       this.#isBusy = false
@@ -271,25 +271,28 @@ class WireSession implements Session {
     try {
       await rest?.()
     } catch (error) {
-      this.#fail(error, 'simple')
+      await this.#fail(error, 'simple')
     }
   }
 
   // ── Errors ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** An error ends a Query. In the extended protocol, messages are skipped up to Sync. A transaction block fails. */
-  #fail(error: unknown, protocol: Protocol): void {
-    if (this.#runner.hasEnded) return
+  #fail(error: unknown, protocol: Protocol): Later {
+    if (this.#runner.hasEnded) return undefined
     this.#pipeline.drop()
     this.#report(error)
     this.#portals.rollback()
     this.#block.fail()
     const state = this.#state
-    if (state.kind === 'copy-in') state.copy.abort(COPY_ENDED)
+    const ended = state.kind === 'copy-in' ? state.copy.abort(COPY_ENDED) : undefined
     // The message that ended a COPY does not matter: PostgreSQL drops all up to Sync if an Execute began it.
     const isSimple = (state.kind === 'copy-in' ? state.protocol : protocol) === 'simple'
     this.#state = isSimple ? READY : { kind: 'skip-until-sync' }
-    if (isSimple) this.#ready()
+    if (!isSimple) return ended
+    if (ended !== undefined) return ended.then(() => this.#ready())
+    this.#ready()
+    return undefined
   }
 
   #report(error: unknown): void {

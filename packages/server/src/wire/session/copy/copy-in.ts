@@ -3,7 +3,7 @@ import type { TableView } from 'gatehouse-iql'
 import { type BulkFormat, openReader } from '../../../query/codecs.ts'
 import { findColumn, requireTable } from '../../../query/index.ts'
 import { commandComplete, copyInResponse } from '../../protocol/replies.ts'
-import type { SessionCaller } from '../contract.ts'
+import type { Later, SessionCaller } from '../contract.ts'
 import { WireError } from '../failure.ts'
 import type { Replies } from '../replies.ts'
 import type { Runner } from '../runner.ts'
@@ -98,11 +98,16 @@ export class CopyIn {
     this.#onFailed(error)
   }
 
-  /** The client, or the connection, ends it: nothing is written. */
-  abort(error: Error): void {
+  /** The client, or the connection, ends it: nothing is written. A promise until it no longer counts as a running insert of its user. */
+  abort(error: Error): Later {
     this.#env.caller.memory.give(this.#deferredBytes)
     this.#deferredBytes = 0
     this.#source.fail(error)
+    if (this.#inserted === undefined || this.#failure !== undefined) return undefined
+    return this.#inserted.then(
+      () => {},
+      () => {},
+    )
   }
 
   /** Every value is read, and none is written before COMMIT. */
