@@ -1,4 +1,5 @@
 /** Reads a result of any size in a reader process: as pages where Node.js returns them, otherwise row by row. */
+import { collectGarbage } from '../../../../child-process/collect-garbage.ts'
 import { type ReadOutcome, type RowEncoder, wireForm } from '../../../model/result.ts'
 import { createEncoder } from '../../../results/byte-encoder.ts'
 import { LongRows } from '../../../results/long-rows.ts'
@@ -122,6 +123,6 @@ class LongResult implements RowTaker {
     this.#longBytes += bytes
     if (this.#longBytes < COLLECTED_BYTES) return
     this.#longBytes = 0
-    globalThis.gc?.()
+    collectGarbage()
   }
 }

@@ -2,6 +2,7 @@
 import { flushCompileCache } from 'node:module'
 import { getHeapStatistics, serialize } from 'node:v8'
 import type { Database } from 'better-sqlite3'
+import { collectGarbage } from '../../../../child-process/collect-garbage.ts'
 import { endWithServer } from '../../../../child-process/end-with-server.ts'
 import { decodePayload, FRAME, readFrameSync, writeFrameSync } from '../../../../child-process/frames.ts'
 import { BACKGROUND_PRIORITY, lowerPriority, READ_PRIORITY } from '../../../../child-process/priority.ts'
@@ -57,7 +58,7 @@ async function readJobs(database: string): Promise<void> {
     }
     // Written now, so that the next process starts faster: this one will be killed, and would not write it at exit.
     if (isFirst) flushCompileCache()
-    collectGarbage()
+    leaveNoGarbage()
   }
   process.exit()
 }
@@ -91,9 +92,9 @@ async function segment(connections: ReadConnections, job: SegmentJob) {
   return runSegmentJob(connection, job)
 }
 
-function collectGarbage(): void {
+function leaveNoGarbage(): void {
   const { total_heap_size, external_memory } = getHeapStatistics()
-  if (total_heap_size + external_memory > MAX_KEPT_BYTES) globalThis.gc?.()
+  if (total_heap_size + external_memory > MAX_KEPT_BYTES) collectGarbage()
 }
 
 /** A reader writes only to temporary files, whose length the operating system limits (RLIMIT_FSIZE). */
@@ -124,7 +125,7 @@ function writeJobs(file: string): void {
       writeFrameSync(OUTPUT, FRAME.failed, serialize(describeFailure(error)))
     }
     if (isFirst) flushCompileCache()
-    collectGarbage()
+    leaveNoGarbage()
   }
   process.exit()
 }

@@ -48,13 +48,8 @@ export type QueryTask = 'read' | 'background-read' | 'kept-read' | 'write'
 
 const PROGRAM = new URL('./query-process-main.ts', import.meta.url)
 
-/** Early versions of Node 24 warn when a program uses their SQLite. Long values are collected at once (long-read.ts). */
-const NODE_OPTIONS = [
-  '--max-old-space-size=256',
-  '--max-semi-space-size=2',
-  '--expose-gc',
-  '--disable-warning=ExperimentalWarning',
-]
+/** Early versions of Node 24 warn when a program uses their SQLite. */
+const NODE_OPTIONS = ['--max-old-space-size=256', '--max-semi-space-size=2', '--disable-warning=ExperimentalWarning']
 
 /**
  * glibc returns the memory of long values to the operating system as soon as it is freed. By itself it would raise the first limit to the
