@@ -17,7 +17,7 @@ import {
   startPostgres,
   TEMPLATE,
 } from '../test/support/postgres.ts'
-import { readTimes, TIMES_FOLDER } from '../test/support/processor-time.ts'
+import { type ProcessorTime, readTimes, TIMES_FOLDER } from '../test/support/processor-time.ts'
 import { startTestServer } from '../test/support/server.ts'
 import { makeTemplates, removeTemplates, SQLITE_TEMPLATES } from '../test/support/sqlite-template.ts'
 import { makeWrittenFolder, searchWritten, WRITTEN_FOLDER } from '../test/support/written.ts'
@@ -340,17 +340,17 @@ function showSlowest(results: readonly FileResult[]): void {
     process.stdout.write(`${(milliseconds / 1000).toFixed(1).padStart(6)} s  ${readName(file)}\n`)
 }
 
-function showDurations(results: readonly FileResult[], processorTimes: ReadonlyMap<string, number>): void {
-  const processorSeconds = ({ file }: FileResult) => processorTimes.get(file) ?? 0
-  process.stdout.write('# processor time, and time, of each process\n')
-  for (const result of results.toSorted((one, other) => processorSeconds(other) - processorSeconds(one))) {
-    const [used, took] = [processorSeconds(result), result.milliseconds / 1000].map(
-      (n) => `${n.toFixed(1).padStart(6)} s`,
-    )
-    process.stdout.write(`${used} ${took}  ${readName(result.file)}\n`)
-  }
-  const sum = results.reduce((total, result) => total + processorSeconds(result), 0)
-  process.stdout.write(`${sum.toFixed(1).padStart(6)} s of processor time, without PostgreSQL\n`)
+function showDurations(results: readonly FileResult[], processorTimes: ReadonlyMap<string, ProcessorTime>): void {
+  const rows = results.map(({ file, milliseconds }) => {
+    const { own, started } = processorTimes.get(file) ?? { own: 0, started: 0 }
+    return { name: readName(file), used: own + started, started, took: milliseconds / 1000 }
+  })
+  const seconds = (count: number) => `${count.toFixed(1).padStart(6)} s`
+  process.stdout.write('# processor time, that of the processes which it started, and time, of each process\n')
+  for (const { name, used, started, took } of rows.toSorted((one, other) => other.used - one.used))
+    process.stdout.write(`${seconds(used)} ${seconds(started)} ${seconds(took)}  ${name}\n`)
+  const sum = rows.reduce((total, { used }) => total + used, 0)
+  process.stdout.write(`${seconds(sum)} of processor time, without PostgreSQL\n`)
 }
 
 /** Groups are outside the project. */

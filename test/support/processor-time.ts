@@ -8,17 +8,25 @@ export const TIMES_FOLDER = 'TEST_TIMES'
 const folder = process.env[TIMES_FOLDER]
 const file = process.argv[1] ?? ''
 if (folder !== undefined && /\.test\.m?[jt]s$/.test(file) && existsSync('/proc/self/stat'))
-  process.on('exit', () => writeFileSync(join(folder, String(process.pid)), JSON.stringify({ file, seconds: used() })))
+  process.on('exit', () => writeFileSync(join(folder, String(process.pid)), JSON.stringify({ file, ...used() })))
 
-/** Seconds by file. */
-export function readTimes(written: string): ReadonlyMap<string, number> {
+/** In seconds. */
+export interface ProcessorTime {
+  readonly own: number
+  /** Of the processes that it started and that have ended. */
+  readonly started: number
+}
+
+/** By file. */
+export function readTimes(written: string): ReadonlyMap<string, ProcessorTime> {
   const times = readdirSync(written).map((name) => JSON.parse(readFileSync(join(written, name), 'utf8')))
-  return new Map(times.map(({ file, seconds }) => [file, seconds]))
+  return new Map(times.map(({ file, ...time }) => [file, time]))
 }
 
 /** proc(5): utime, stime, cutime and cstime, in hundredths of a second. */
-function used(): number {
+function used(): ProcessorTime {
   const stat = readFileSync('/proc/self/stat', 'utf8')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks) / 100, 0)
+  const seconds = (at: number) => (Number(fields[at]) + Number(fields[at + 1])) / 100
+  return { own: seconds(11), started: seconds(13) }
 }
