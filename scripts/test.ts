@@ -21,6 +21,7 @@ import { type ProcessorTime, readTimes, TIMES_FOLDER } from '../test/support/pro
 import { startTestServer } from '../test/support/server.ts'
 import { makeTemplates, removeTemplates, SQLITE_TEMPLATES } from '../test/support/sqlite-template.ts'
 import { makeWrittenFolder, searchWritten, WRITTEN_FOLDER } from '../test/support/written.ts'
+import { endLateFiles } from './test-deadlines.ts'
 import { useFolderInMemory } from './test-folder.ts'
 import { groupFiles } from './test-groups.ts'
 
@@ -39,6 +40,8 @@ const TIMEOUT_MS = isLongRun ? 900_000 : 90_000
 const SHARING_TIMEOUT_MS = 240_000
 /** Of a group of files. */
 const GROUP_TIMEOUT_MS = 600_000
+/** Of a process, whatever its tests do. */
+const PROCESS_TIMEOUT_MS = isLongRun ? 1_800_000 : 600_000
 /** More failures than this have another reason than a busy machine. */
 const MOST_RETRIED = 15
 const MOST_SHOWN = 40
@@ -304,10 +307,11 @@ async function runFiles(
   const results: FileResult[] = []
   const times = isMeasuring ? await mkdtemp(join(tmpdir(), 'gatehouse-times-')) : undefined
   if (times !== undefined) process.env[TIMES_FOLDER] = times
-  const preloaded = ['test-contexts', ...(times === undefined ? [] : ['processor-time'])]
+  const preloaded = ['test-contexts', 'test-file', ...(times === undefined ? [] : ['processor-time'])]
   const execArgv = preloaded.flatMap((name) => ['--import', join(root, 'test', 'support', `${name}.ts`)])
   const timeout = files.some((file) => listMembers(file) !== undefined) ? GROUP_TIMEOUT_MS : TIMEOUT_MS
   const events = run({ files, concurrency, timeout, cwd: root, execArgv, signal: stopTests.signal })
+  endLateFiles(events, PROCESS_TIMEOUT_MS)
   events.on('test:summary', ({ file, success, duration_ms }) => {
     // The last summary is that of the whole run.
     if (file !== undefined) results.push({ file, passed: success, milliseconds: duration_ms })
