@@ -26,6 +26,7 @@ import {
   streamSignIns,
 } from './streaming.ts'
 import type { Measurement } from './support/compare.ts'
+import { views } from './views.ts'
 import { wire } from './wire.ts'
 import { wireStatements } from './wire-statements.ts'
 import { workers } from './workers.ts'
@@ -53,6 +54,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   ...feeds,
   ...live,
   ...licences,
+  ...views,
   ...mcp,
   ...workers,
   replication,
