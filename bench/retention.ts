@@ -155,7 +155,8 @@ class CutTable {
   async hasOld(): Promise<boolean> {
     const old = new Date(Date.now() - 35 * DAY_MS).toISOString()
     await sleep(10)
-    return (await this.run(`SELECT id FROM cut WHERE at < '${old}' LIMIT 1`)).includes('"id"')
+    const reply: unknown = JSON.parse(await this.run(`SELECT id FROM cut WHERE at < '${old}' LIMIT 1`))
+    return !(Object(reply).Rows?.length === 0)
   }
 
   /** Rows of 40 to 70 days ago, in their order. */
