@@ -180,6 +180,20 @@ test('a retention says first what it deletes; a table is held, released and empt
   await page.getByRole('switch', { name: 'Delete old rows' }).click()
   await page.getByRole('button', { name: 'Run' }).click()
   await page.getByText('for ever').waitFor()
+  const create = 'CREATE MATERIALIZED VIEW login_days AS'
+  await ran(`${create} SELECT time_bucket('1 day', at) AS day, count(*) AS n FROM logins GROUP BY day`)
+  await page.goto(`${scene.server.issuer}/console/tables/login_days/structure`)
+  await page.getByRole('button', { name: 'Change the retention' }).click()
+  await page.getByRole('switch', { name: 'Delete old rows' }).click()
+  await page.getByLabel('Rows are kept for').fill('2 years')
+  assert.match(
+    (await code.textContent()) ?? '',
+    /^ALTER MATERIALIZED VIEW login_days SET WITH \(retention = '2 years' ON day\)$/,
+  )
+  await page.getByText('No row is deleted now').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Hold', exact: true }).count(), 0)
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await ran('DROP MATERIALIZED VIEW login_days')
   await ran('DROP TABLE logins')
   admin.close()
   await page.goto(`${scene.server.issuer}/console/tables/notes`)

@@ -42,7 +42,7 @@ export function ChangeRetention({ table, ...rest }: AlterProps) {
   const wanted = isOn ? { time: time.trim(), on } : null
   const isSame = JSON.stringify(wanted) === JSON.stringify(before)
   const isComplete = wanted === null || (wanted.time !== '' && wanted.on !== '')
-  const text = isComplete && !isSame ? alterRetention(table.name, wanted) : undefined
+  const text = isComplete && !isSame ? alterRetention(table, wanted) : undefined
   const done =
     wanted === null ? word(`${table.name} keeps its rows for ever`) : `Changed the retention of ${table.name}`
   return (

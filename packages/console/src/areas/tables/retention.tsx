@@ -36,11 +36,15 @@ export function RetentionPart({ table, onDefined }: RetentionProps) {
   return (
     <Section
       title="Retention"
-      about="Rows that are too old are deleted. A hold keeps all of them."
+      about={
+        table.kept === undefined
+          ? word('Rows that are too old are deleted. A hold keeps all of them.')
+          : word('Rows that are too old are deleted.')
+      }
       actions={
         table.rights.includes('alter') && (
           <>
-            <HoldButton {...{ table, onDefined }} />
+            {table.kept === undefined && <HoldButton {...{ table, onDefined }} />}
             <Button size="small" icon="edit" onClick={() => setOpen(true)}>
               Change the retention
             </Button>
@@ -54,11 +58,15 @@ export function RetentionPart({ table, onDefined }: RetentionProps) {
   )
 }
 
-function listFacts({ retention, hold }: Pick<TableDetail, 'retention' | 'hold'>): [string, ComponentChildren][] {
+function listFacts({ retention, hold, kept }: TableDetail): [string, ComponentChildren][] {
   return [
     ['Rows are kept', retention ? <KeptFor key="time" {...retention} /> : word('for ever')],
-    [word('Held'), hold ? <Badge kind="warning">no row can be deleted</Badge> : word('no')],
+    ...(kept === undefined ? [heldFact(hold)] : []),
   ]
+}
+
+function heldFact(hold = false): [string, ComponentChildren] {
+  return [word('Held'), hold ? <Badge kind="warning">no row can be deleted</Badge> : word('no')]
 }
 
 function KeptFor({ time, on }: { readonly time: string; readonly on: string }) {

@@ -1,6 +1,7 @@
 /** The statements that create and alter tables, as the forms show and run them. */
 import { printName } from 'gatehouse-iql'
 import type { SignInDemand } from '../../ui/index.ts'
+import type { TableDetail } from './catalogue.ts'
 
 export interface ColumnDraft {
   readonly name: string
@@ -96,11 +97,12 @@ export function alterSettings(table: string, before: TableSettings, after: Table
 
 /** `retention` is null where rows are kept for ever. */
 export function alterRetention(
-  table: string,
+  { name, kept }: Pick<TableDetail, 'name' | 'kept'>,
   retention: { readonly time: string; readonly on: string } | null,
 ): string {
+  const kind = kept === undefined ? 'TABLE' : 'MATERIALIZED VIEW'
   const clause = retention === null ? 'NULL' : `${quoteText(retention.time)} ON ${quoteName(retention.on)}`
-  return `ALTER TABLE ${quoteName(table)} SET WITH (retention = ${clause})`
+  return `ALTER ${kind} ${quoteName(name)} SET WITH (retention = ${clause})`
 }
 
 export function alterHold(table: string, isHeld: boolean): string {
