@@ -166,7 +166,7 @@ onEveryEngine('declared tables', (place, engine) => {
     assert.deepEqual(await applied({ tables: [WIDER] }), ['update table prices'])
   })
 
-  test('indexes are those of the file; without any in it they stay', async () => {
+  test('indexes of the file are made; others stay, unless the file prunes', async () => {
     const byNote = { name: 'prices_note', columns: ['note', 'price desc'] }
     const indexed = { ...WIDER, indexes: [byNote] }
     assert.deepEqual(await applied({ tables: [indexed] }), ['update table prices'])
@@ -198,7 +198,10 @@ onEveryEngine('declared tables', (place, engine) => {
           return true
         },
       )
-    assert.deepEqual(await applied({ tables: [{ ...WIDER, indexes: [] }] }), ['update table prices'])
+    assert.deepEqual(await applied({ tables: [{ ...WIDER, indexes: [] }] }), [])
+    assert.equal((await query.tables.list())[0]?.indexes?.length, 2)
+    const pruned = await applied({ tables: [{ ...WIDER, indexes: [] }], prune: true })
+    assert.ok(pruned.includes('update table prices'), pruned.join())
     assert.equal((await query.tables.list())[0]?.indexes, undefined)
   })
 

@@ -4,7 +4,7 @@ import { CLIENTS } from '../resources/clients.ts'
 import type { AnyResource, SecretDigests } from '../resources/define-resource.ts'
 import { listResources, type ResourceStates } from '../resources/resources.ts'
 import { ROLES } from '../resources/roles.ts'
-import { TABLES, type TableTarget } from '../resources/tables.ts'
+import { byName, TABLES, type TableTarget } from '../resources/tables.ts'
 import { USERS } from '../resources/users.ts'
 import type { BoundView } from '../resources/views.ts'
 import type { Fault } from '../schema/check-schema.ts'
@@ -59,18 +59,27 @@ export function plan(
   ]
 }
 
-function planTables({ tables = [] }: Declaration, state: CurrentState): Change[] {
+function planTables({ tables = [], prune }: Declaration, state: CurrentState): Change[] {
   return tables.flatMap((table) => {
     const item = TABLES.toItem(table)
     const before = state.tables.get(item.name.toLowerCase())
     // Only a file that says so releases a table.
     const held = table.hold === undefined && before?.hold ? { ...item, hold: true } : item
-    const { indexes: wanted, ...rest } = held
-    const indexes = table.indexes === undefined ? before?.indexes : wanted
-    const hasIndexes = indexes !== undefined && (indexes.length > 0 || before?.indexes !== undefined)
-    const target = hasIndexes ? { ...rest, indexes } : rest
+    const { indexes: listed, ...rest } = held
+    const indexes = planIndexes(listed, before?.indexes, prune)
+    const target = indexes.length > 0 || before?.indexes !== undefined ? { ...rest, indexes } : rest
     return upsert('table', target.name, before && { ...before, name: target.name }, target) ?? []
   })
+}
+
+type Indexes = NonNullable<TableTarget['indexes']>
+
+/** Views may need others than those of the file, which only `prune` drops. */
+function planIndexes(listed: Indexes | undefined, existing: Indexes = [], prune = false): Indexes {
+  if (listed === undefined) return existing
+  const named = new Set(listed.map(({ name }) => name.toLowerCase()))
+  const others = prune ? [] : existing.filter(({ name }) => !named.has(name.toLowerCase()))
+  return [...listed, ...others].sort(byName)
 }
 
 function planViews(views: readonly BoundView[], state: CurrentState): Change[] {

@@ -107,7 +107,7 @@ const TABLE = closed(['name', 'columns'], {
     'true: the rows are also kept by column, so that statements over many rows take less time: WITH (columns = on). Default: false.',
   ),
   retention: RETENTION_MEMBER,
-  indexes: list(INDEX, 'The indexes; others are dropped. Absent: as they are.'),
+  indexes: list(INDEX, 'The indexes. Others are dropped with prune only; absent: none is.'),
   hold: flag('true: no row can be deleted, nor the table: WITH (hold = on). false releases it. Absent: as it is.'),
   csv: text({
     minLength: 1,

@@ -294,7 +294,7 @@ function findRetentionProblem(
   if (table.retention === undefined) return undefined
   const current = snapshot.findDefinition(table.name)
   const { retention, ...wanted } = define(table, attributes, clock)
-  const indexes = table.indexes === undefined && current !== undefined ? current.indexes : wanted.indexes
+  const indexes = [...wanted.indexes, ...(current?.indexes ?? [])]
   const definition = { ...(current ?? wanted), retention, indexes }
   try {
     refuseAgainstRetention({ kind: 'create', table: definition }, undefined)
