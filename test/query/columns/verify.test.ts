@@ -43,3 +43,22 @@ for (const isTame of [true, false])
       }
     }
   })
+
+test('a column whose sum is beyond 64 bits, such as thousands of times', () => {
+  const rows = makeRows(new Choice(1), 6_000, true).map((row, index) => ({
+    ...row,
+    ts: 1_769_000_000_000_000n + BigInt(index),
+  }))
+  const table = new SegmentedTable(rows)
+  const reader = openForReading(table.path)
+  try {
+    const [first, last] = [rows[0]?.id as bigint, rows.at(-1)?.id as bigint]
+    const range = { table: 'rows', rowId: 'rowid', first, last, columns }
+    assert.equal(agreesWithRows(reader, makeSegment(rows), range), true)
+    const later = rows.map((row, index) => (index === 3_000 ? { ...row, ts: row.ts + 1n } : row))
+    assert.equal(agreesWithRows(reader, makeSegment(later), range), false)
+  } finally {
+    reader.close()
+    table.close()
+  }
+})

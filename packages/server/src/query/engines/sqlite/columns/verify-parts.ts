@@ -33,8 +33,11 @@ function comparisons(stored: StoredColumn): Comparison[] {
   } as const
   if (kind === 'texts') return [extremes, { column, isKey: true, states: ['rows'], sql: [x, 'count(*)'] }]
   const isDouble = kind === 'doubles' || stored.isDouble
-  const sum = isDouble ? (['double-sum', `gh_fsum_part(${x})`] as const) : (['sum', `sum(${x})`] as const)
-  return [extremes, { column, isKey: false, states: [sum[0]], sql: [sum[1]] }]
+  // In halves: the sum of a few thousand times is beyond 64 bits.
+  const sum = isDouble
+    ? ({ states: ['double-sum'], sql: [`gh_fsum_part(${x})`] } as const)
+    : ({ states: ['sum'], sql: [`sum(${x} >> 32)`, `sum(${x} & 0xffffffff)`] } as const)
+  return [extremes, { column, isKey: false, ...sum }]
 }
 
 function agrees(
@@ -61,11 +64,22 @@ function agrees(
     .safeIntegers(true)
     .all(first, last)
   if (isKey) return sameGroups(computed, selected)
+  if (states[0] === 'sum') return addParts(computed) === joinHalves(selected[0] ?? [])
   if (states[0] !== 'double-sum') return sameRow(computed[0] ?? [], selected[0] ?? [])
   // The same sum can be written with another number of zeros.
   const finish = database.prepare<RawValue[], RawValue>('SELECT gh_fsum_parts(?)').pluck(true).safeIntegers(true)
   const [one, other] = [computed, selected].map((rows) => finish.get(rows[0]?.[0] ?? null) ?? null)
   return sameRow([one ?? null], [other ?? null])
+}
+
+/** What exceeds 64 bits comes in further rows. */
+function addParts(rows: readonly RawValue[][]): bigint | null {
+  const parts = rows.flatMap(([value]) => (typeof value === 'bigint' ? [value] : []))
+  return parts.length === 0 ? null : parts.reduce((sum, part) => sum + part)
+}
+
+function joinHalves([high, low]: readonly RawValue[]): bigint | null {
+  return typeof high === 'bigint' && typeof low === 'bigint' ? (high << 32n) + low : null
 }
 
 function sameGroups(computed: readonly RawValue[][], selected: readonly RawValue[][]): boolean {
