@@ -1,6 +1,6 @@
 /** `gatehouse compact` gives the space of deleted rows back to the disk, and leaves every row and every column segment right. */
 import assert from 'node:assert/strict'
-import { statSync } from 'node:fs'
+import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import SqliteDatabase from 'better-sqlite3'
@@ -51,8 +51,13 @@ onSqlite('gatehouse compact', (place) => {
     assert.equal(tried.compacted, false)
     assert.ok(found.after < found.before - 1_000_000, JSON.stringify(found))
     assert.equal(statSync(file).size, before)
+    // Of column segments: they are written again.
+    const folder = join(place().dataFolder, 'columns')
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, 'one.seg'), '')
     const done = await compact()
     assert.equal(done.status, 0, done.stderr)
+    assert.ok(!existsSync(folder))
     assert.match(done.stdout, /query\.db[\s\S]*Given back: \d/)
     assert.ok(statSync(file).size < 1_000_000, done.stdout)
     await start()

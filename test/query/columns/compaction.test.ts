@@ -1,6 +1,15 @@
 /** Column segments are written, kept exact, and written again. */
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, readdirSync, statSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import Sqlite from 'better-sqlite3'
@@ -125,6 +134,29 @@ onSqlite('compaction', (place) => {
     const checked = await server.service.columns?.verify('sparse', new AbortController().signal)
     assert.equal(checked?.different, 0)
     await must('DROP TABLE sparse')
+  })
+
+  test('rows that are deleted leave no trace in files', async () => {
+    const person = 'a person who asks to be forgotten'
+    await must('CREATE TABLE people (id Integer PRIMARY KEY, name Text) WITH (columns = on)')
+    await must(`INSERT INTO people SELECT n, CASE WHEN n < 9 THEN '${person}' ELSE 'somebody' END
+      FROM generate_series(1, 1200) AS n`)
+    const segments = async () => (await server.service.columns?.status())?.find(({ table }) => table === 'people')
+    await until('there is a segment', BUILT_MS, async () => (await segments())?.ready === 1)
+    const { Rows } = await must('SELECT name, count(*) AS n FROM people GROUP BY name')
+    assert.equal(Rows[0]?.n, 8)
+    const folder = join(place().dataFolder, 'columns')
+    const traces = () =>
+      readdirSync(folder, { recursive: true, withFileTypes: true }).filter((file) => {
+        if (!file.isFile()) return false
+        const path = join(file.parentPath, file.name)
+        return existsSync(path) && readFileSync(path).includes(person)
+      })
+    // Of the segment, and of what the statement computed from it.
+    assert.equal(traces().length, 2)
+    await must(`DELETE FROM people WHERE name = '${person}'`)
+    await until('no file has a trace', BUILT_MS, () => traces().length === 0)
+    await must('DROP TABLE people')
   })
 
   test('small segments follow, and become one with others', async () => {

@@ -4,7 +4,11 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { KeptParts, keptKey } from '../../../packages/server/src/query/engines/sqlite/columns/kept-parts.ts'
+import {
+  KeptParts,
+  keptKey,
+  removeUnusedParts,
+} from '../../../packages/server/src/query/engines/sqlite/columns/kept-parts.ts'
 import { Choice } from '../agree/choice.ts'
 import { makeRows } from './random-statements.ts'
 import { type Row, SegmentedTable } from './segmented-table.ts'
@@ -100,12 +104,31 @@ test('all files together take no more than allowed: those used least recently ar
   try {
     const kept = new KeptParts(join(place, 'query.db'))
     const part = { added: [true], rows: Array.from({ length: 100 }, (_, n) => [BigInt(n), 'a text']) }
-    for (let n = 0; n < 100; n++) kept.keep(keptKey(n), part, 50_000)
+    for (let n = 0; n < 100; n++) kept.keep(keptKey(n), ['a tag'], part, 50_000)
     const names = readdirSync(join(place, 'columns', 'parts'))
     const bytes = names.reduce((sum, name) => sum + readFileSync(join(place, 'columns', 'parts', name)).length, 0)
     assert.ok(names.length > 5 && bytes <= 50_000 * 1.1, `${names.length} files of ${bytes} bytes`)
     assert.deepEqual(kept.find(keptKey(99)), part)
     assert.equal(kept.find(keptKey('another')), undefined)
+  } finally {
+    rmSync(place, { recursive: true })
+  }
+})
+
+test('what was computed from segments that are gone is removed', async () => {
+  const place = mkdtempSync(join(tmpdir(), 'gatehouse-kept-'))
+  try {
+    const database = join(place, 'query.db')
+    const kept = new KeptParts(database)
+    const part = { added: [true, true], rows: [[1n, 'a text']] }
+    kept.keep(keptKey('used'), ['one', 'other'], part, 50_000)
+    kept.keep(keptKey('unused'), ['one', 'gone'], part, 50_000)
+    const parts = join(place, 'columns', 'parts')
+    writeFileSync(join(parts, 'of an earlier version.part'), 'x')
+    await removeUnusedParts(database, (tag) => ['one', 'other'].includes(tag))
+    assert.deepEqual(readdirSync(parts), [`${keptKey('used')}.part`])
+    assert.deepEqual(kept.find(keptKey('used')), part)
+    assert.equal(kept.find(keptKey('unused')), undefined)
   } finally {
     rmSync(place, { recursive: true })
   }

@@ -1,10 +1,14 @@
 /** Gives the free space in the SQLite databases of a data folder back to the disk, while no server runs on it. */
-import { readdirSync, statfsSync, statSync } from 'node:fs'
+import { readdirSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import SqliteDatabase from 'better-sqlite3'
 import { createNodes } from './cluster/nodes.ts'
 import { lockStart } from './cluster/start-lock.ts'
 import { openUnmigrated } from './database/database.ts'
+
+const QUERY_FILE = 'query.db'
+/** Of column segments, which the server writes again. */
+const COLUMN_FOLDER = 'columns'
 
 export interface CompactedFile {
   readonly file: string
@@ -62,6 +66,8 @@ function compactFile(folder: string, name: string, { isDryRun, isOfAll }: Compac
     if (isDryRun) return { file: name, before, after: least }
     requireSpace(folder, name, 2 * least)
     database.exec('VACUUM')
+    // No column segment is right with the new numbers of rows. The files, too, have what was deleted.
+    if (name === QUERY_FILE) rmSync(join(folder, COLUMN_FOLDER), { recursive: true, force: true })
     database.pragma('wal_checkpoint(TRUNCATE)')
   } catch (error) {
     if (!(error instanceof SqliteDatabase.SqliteError) || !error.code.startsWith('SQLITE_BUSY')) throw error

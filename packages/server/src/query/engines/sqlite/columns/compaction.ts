@@ -28,6 +28,7 @@ import type { Sql } from '../../emit/dialect.ts'
 import type { ColumnOptions, CompactionTiming } from '../../engine-options.ts'
 import { SQLITE } from '../dialect/dialect.ts'
 import { rowId } from '../dialect/row-id.ts'
+import { removeUnusedParts } from './kept-parts.ts'
 import { segmentFolder, segmentPath } from './segment-files.ts'
 import type { SegmentJob, SegmentOutcome } from './segment-jobs.ts'
 import { claimMerge, hasMerge, MERGED_SEGMENTS } from './segment-merges.ts'
@@ -97,6 +98,9 @@ export class Compaction implements ColumnTables {
   #pausedUntil = Number.NEGATIVE_INFINITY
   /** Files may be left. */
   #hasFiles = true
+  /** The tags of the segments in use, at the last look at the files. */
+  #used: ReadonlySet<string> | undefined
+  #looksAtParts = 0
   /** After an error. */
   readonly #paused = new Map<string, { readonly table: TableDefinition; readonly until: number }>()
   /** The highest row at which a table may have rows for another segment, if it had too few. */
@@ -249,7 +253,7 @@ export class Compaction implements ColumnTables {
     return [...files.values()].reduce((sum, bytes) => sum + bytes, 0) >= most
   }
 
-  /** Removes files that no segment names, and has those written again that are missing, or not as they were. */
+  /** Removes files that no segment names, with what was computed from them, and has those written again that are missing, or not as they were. */
   async #sweep(): Promise<void> {
     const { path } = this.#options
     if (await this.#read(wasVacuumed)) await this.#write(forgetIfVacuumed)
@@ -257,18 +261,31 @@ export class Compaction implements ColumnTables {
     const folder = segmentFolder(path)
     const found = await readdir(folder).catch(() => [])
     const missing = new Map(used)
-    let left = 0
+    let [left, removed] = [0, 0]
     for (const name of found) {
       const file = await stat(join(folder, name)).catch(() => undefined)
       const tag = name.endsWith('.seg') ? name.slice(0, -'.seg'.length) : ''
       if (file === undefined || file.isDirectory()) continue
       if (used.has(tag)) {
         if (file.size === used.get(tag)) missing.delete(tag)
-      } else if (Date.now() - file.mtimeMs >= this.#timing.orphanMs) await removeFile(join(folder, name))
-      else left++
+      } else if (Date.now() - file.mtimeMs < this.#timing.orphanMs) left++
+      else {
+        await removeFile(join(folder, name))
+        removed++
+      }
     }
+    await this.#removeParts(new Set(used.keys()), left + removed > 0)
     if (missing.size > 0) await this.#write((database) => forgetFiles(database, [...missing.keys()]))
     this.#hasFiles = left > 0 || used.size > 0
+  }
+
+  /** Twice after a segment is gone: a statement that still read it may keep what it computed. */
+  async #removeParts(used: ReadonlySet<string>, isFileUnused: boolean): Promise<void> {
+    if (isFileUnused || this.#used === undefined || !this.#used.isSubsetOf(used)) this.#looksAtParts = 2
+    this.#used = used
+    if (this.#looksAtParts === 0) return
+    this.#looksAtParts--
+    await removeUnusedParts(this.#options.path, (tag) => used.has(tag))
   }
 
   async #job(job: SegmentJob): Promise<SegmentOutcome | ExplainOutcome> {

@@ -1,9 +1,13 @@
 /**
  * What statements computed from column segments, in the folder `columns/parts` beside the database. A segment never changes, so neither does
- * what was computed from it. Deleting any file is safe. The files used least recently are removed when all take more than is allowed.
+ * what was computed from it. Deleting any file is safe. The files used least recently are removed when all take more than is allowed, and
+ * those of segments that are gone, since they have values of rows that may be deleted.
+ *
+ * A file: a checksum, the length of the list of tags in two bytes, the tags of its segments, divided by spaces, and the part.
  */
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { deserialize, serialize } from 'node:v8'
 import { crc32 } from 'node:zlib'
@@ -25,6 +29,7 @@ const MAX_SEEN = 1000
 /** The files are counted after this share of what is allowed was written. */
 const COUNTED_SHARE = 1 / 16
 const CHECKSUM_BYTES = 4
+const HEAD_BYTES = CHECKSUM_BYTES + 2
 
 export class KeptParts {
   readonly #folder: string
@@ -32,7 +37,7 @@ export class KeptParts {
   #written = Number.POSITIVE_INFINITY
 
   constructor(database: string) {
-    this.#folder = join(segmentFolder(database), 'parts')
+    this.#folder = partFolder(database)
   }
 
   find(key: string): KeptPart | undefined {
@@ -41,7 +46,7 @@ export class KeptParts {
       const file = readFileSync(path)
       const content = file.subarray(CHECKSUM_BYTES)
       if (crc32(content) !== file.readUInt32LE(0)) throw new Error('The file is damaged')
-      const part = deserialize(content) as KeptPart
+      const part = deserialize(file.subarray(HEAD_BYTES + file.readUInt16LE(CHECKSUM_BYTES))) as KeptPart
       const now = new Date()
       utimesSync(path, now, now)
       return part
@@ -59,9 +64,12 @@ export class KeptParts {
     return false
   }
 
-  /** A failure, as of a full disk, costs the next run its time only. */
-  keep(key: string, part: KeptPart, maxBytes: number): void {
-    const content = serialize(part)
+  /** `tags` are those of the segments. A failure, as of a full disk, costs the next run its time only. */
+  keep(key: string, tags: readonly string[], part: KeptPart, maxBytes: number): void {
+    const listed = Buffer.from(tags.join(' '))
+    const length = Buffer.alloc(HEAD_BYTES - CHECKSUM_BYTES)
+    length.writeUInt16LE(listed.length)
+    const content = Buffer.concat([length, listed, serialize(part)])
     if (content.length > Math.min(MAX_PART_BYTES, maxBytes)) return
     const checksum = Buffer.alloc(CHECKSUM_BYTES)
     checksum.writeUInt32LE(crc32(content))
@@ -96,6 +104,35 @@ export class KeptParts {
 
   #path(key: string): string {
     return join(this.#folder, `${key}.part`)
+  }
+}
+
+function partFolder(database: string): string {
+  return join(segmentFolder(database), 'parts')
+}
+
+/** Removes the files of segments that are not in use any more, and what is no such file. */
+export async function removeUnusedParts(database: string, isUsed: (tag: string) => boolean): Promise<void> {
+  const folder = partFolder(database)
+  for (const name of await readdir(folder).catch(() => [])) {
+    // Another process writes it.
+    if (name.endsWith('.new')) continue
+    const path = join(folder, name)
+    const tags = await readTags(path).catch(() => undefined)
+    if (tags?.every(isUsed) !== true) await rm(path, { force: true })
+  }
+}
+
+async function readTags(path: string): Promise<readonly string[]> {
+  const file = await open(path, 'r')
+  try {
+    const head = Buffer.alloc(HEAD_BYTES)
+    await file.read(head, 0, HEAD_BYTES, 0)
+    const tags = Buffer.alloc(head.readUInt16LE(CHECKSUM_BYTES))
+    await file.read(tags, 0, tags.length, HEAD_BYTES)
+    return tags.toString().split(' ')
+  } finally {
+    await file.close()
   }
 }
 

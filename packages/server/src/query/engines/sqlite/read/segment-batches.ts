@@ -163,7 +163,8 @@ export class SegmentBatches {
     this.#mayKeep = !isFlushed && (groups <= FEW_GROUPS || groups * LEAST_ROWS_OF_GROUP <= count)
     if (isWhole && this.#mayKeep) {
       const rows = [...this.#executor.rows()]
-      kept.keep(key, { added, rows }, this.#run.keptBytes ?? 0)
+      const tags = batch.segments.map(({ tag }) => tag)
+      kept.keep(key, tags, { added, rows }, this.#run.keptBytes ?? 0)
       this.#insert(rows)
       this.#executor = others
     } else if (others.count > 0) this.#insert(others.rows())
