@@ -86,6 +86,7 @@ const LONG = [
   'feeds/nats-latency',
   'identity/hash-queue',
   'identity/timing',
+  'licences/faults',
   'licences/partition',
   'mail/links',
   'mail/nodes',

@@ -10,7 +10,7 @@ import { startTestServer, type TestServer, type TestServerOptions } from '../sup
 const SECRET = 'the secret of a program in tests'
 
 /** Added to each declared file. */
-const PROGRAMS = `
+export const PROGRAMS = `
 clients:
   - { client_id: handler, client_secret: "${SECRET}", grant_types: [client_credentials], scope: "Platform/Market Platform/Decisions" }
   - { client_id: decider, client_secret: "${SECRET}", grant_types: [client_credentials], scope: Platform/Decisions }
@@ -89,7 +89,7 @@ export function atNode(first: LicenceServer, server: TestServer): LicenceServer 
   return { ...first, ...server, url, send: createSend(url, first.alice) }
 }
 
-function createSend(url: string, alice: string): LicenceServer['send'] {
+export function createSend(url: string, alice: string): LicenceServer['send'] {
   return async (method, path, { token = alice, body, headers = {} } = {}) => {
     const response = await fetch(url + path, {
       method,
@@ -106,7 +106,7 @@ function createSend(url: string, alice: string): LicenceServer['send'] {
   }
 }
 
-async function clientToken(url: string, id: string): Promise<string> {
+export async function clientToken(url: string, id: string): Promise<string> {
   const reply = await fetch(`${url}/connect/token`, {
     method: 'POST',
     headers: { authorization: basic(id) },

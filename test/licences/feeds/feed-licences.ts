@@ -27,7 +27,7 @@ export interface Follower {
   next(): Promise<Message>
 }
 
-export async function follow(server: LicenceServer, token = server.alice): Promise<Follower> {
+export async function follow(server: Pick<LicenceServer, 'port' | 'alice'>, token = server.alice): Promise<Follower> {
   const stream = await connect(server.port, bearer(token))
   const request = (feed: string, topic: string, data?: object): object => ({
     ...{ Controller: feed, Topic: topic, Action: 'Sub', TransactionID: 1, Confirm: true },

@@ -4,8 +4,10 @@ import { type EventClient, openEvents, type ServerEvent } from '../../support/ev
 import { WireSession } from '../../support/wire-session.ts'
 import type { LicenceServer, Reply } from '../licence-server.ts'
 
-export interface TablePlace {
-  readonly server: LicenceServer
+type ReachedServer = Pick<LicenceServer, 'url' | 'wirePort' | 'alice' | 'admin' | 'send'>
+
+export interface TablePlace<Server extends ReachedServer = LicenceServer> {
+  readonly server: Server
   /** As alice, unless another token is given. */
   query(statement: string, token?: string, headers?: Readonly<Record<string, string>>): Promise<Reply>
   /** Throws unless it succeeds. */
@@ -20,7 +22,7 @@ export interface TablePlace {
 
 const ARRAYS = { accept: 'application/json' }
 
-export function tablePlace(server: LicenceServer): TablePlace {
+export function tablePlace<Server extends ReachedServer>(server: Server): TablePlace<Server> {
   const query: TablePlace['query'] = (statement, token = server.alice, headers = {}) =>
     server.send('POST', '/query?rows=arrays', {
       token,
