@@ -58,7 +58,7 @@ const fanOuts: readonly Measurement[] = [1_000, 10_000].flatMap((subscribers) =>
 )
 
 /** As fast as possible, at most a few messages ahead of the subscribers; then at an even rate, for the latency. */
-async function fanOut(server: FeedPeerServer, count: number): Promise<Figures> {
+export async function fanOut(server: FeedPeerServer, count: number): Promise<Figures> {
   let delivered = 0
   const latencies: number[] = []
   let isTimed = false
@@ -267,7 +267,7 @@ async function notReading(server: FeedServer): Promise<() => Promise<void>> {
   return async () => slow.socket.terminate()
 }
 
-function contender<Server extends FeedPeerServer>(
+export function contender<Server extends FeedPeerServer>(
   name: string,
   peer: Omit<FeedPeer, 'start'> & { start(): Promise<Server> },
   measure: (server: Server) => Promise<Figures>,

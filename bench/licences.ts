@@ -1,8 +1,10 @@
 /** Licensed tables beside tables without products: reads in real time, delayed and by column, and what copies cost those who write. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fanOut, contender as feedContender } from './feeds.ts'
 import { byKey, inserting, RATES, type Work } from './query.ts'
 import { type Checkout, HERE } from './support/checkout.ts'
 import type { Contender, Figures, Measurement } from './support/compare.ts'
+import { FEED_OF, gatehouseFeeds } from './support/feed-peers.ts'
 import { load } from './support/http-load.ts'
 import {
   buildRow,
@@ -73,6 +75,29 @@ export const licences: readonly Measurement[] = [
       subject: (checkout) => contender('no product', checkout, work),
       async *references() {
         for (const other of READ) yield await contender(other, HERE, work)
+      },
+    }
+  }),
+  ...[1_000, 10_000].map((subscribers): Measurement => {
+    const follow = async (name: string, checkout: Checkout, declared: string) =>
+      feedContender(name, await gatehouseFeeds(checkout, 'history', {}, declared), (server) =>
+        fanOut(server, subscribers),
+      )
+    return {
+      name: `licence-fanout${subscribers === 1_000 ? '' : '-10k'}`,
+      about: `one publisher to ${subscribers.toLocaleString('en')} subscribers of a feed with a history, that a product covers; without one`,
+      columns: { ...RATES, p50: 'ms', p99: 'ms' },
+      ratios: [
+        { column: 'rate', to: 'covered', most: 1 / 0.95 },
+        { column: 'p99', to: 'covered', least: 1 / 1.1 },
+      ],
+      subject: (checkout) => follow('no product', checkout, ''),
+      async *references() {
+        yield await follow(
+          'covered',
+          HERE,
+          `products: [{ name: ALL, default: realtime, covers: [{ feed: ${FEED_OF.history} }] }]\n`,
+        )
       },
     }
   }),

@@ -59,10 +59,12 @@ export async function gatehouseFeeds(
   checkout: Checkout,
   kept: Kept,
   more: Readonly<Record<string, string>> = {},
+  /** Added to the declared file. */
+  declared = '',
 ): Promise<{ start(): Promise<FeedServer>; close(): Promise<void> }> {
   const folder = await temporaryFolder()
   const config = join(folder.path, 'feeds.yaml')
-  await writeFile(config, FEEDS)
+  await writeFile(config, FEEDS + declared)
   let started = 0
   return {
     async start() {

@@ -140,7 +140,18 @@ export class FeedService {
       source = feed.find(delay)
     }
     if (source !== undefined) return source
-    throw new Refusal('Licence.NotReady', 503, `The feed ${feed.definition.name} cannot be read with a delay`, {
+    const { name } = feed.definition
+    // It stays so: there is no use in another try.
+    if ((await this.#engine)?.name === 'nats')
+      throw new Refusal(
+        'Licence.NotReady',
+        503,
+        `The feed ${name} is in NATS, where feeds cannot be read with a delay`,
+        {
+          members: { Products: [] },
+        },
+      )
+    throw new Refusal('Licence.NotReady', 503, `The feed ${name} cannot be read with a delay`, {
       members: { Products: [] },
       headers: { 'retry-after': '5' },
     })

@@ -129,6 +129,7 @@ function faultyItem(refusal: Refusal, context: Context): Verdict {
   return { decision: false, context: { error: { status: refusal.status, message: refusal.message } } }
 }
 
+/** §8.3: the page comes first. */
 function presentFound({ results, next }: Found): object {
-  return { results, page: { next_token: next ?? '', count: results.length } }
+  return { page: { next_token: next ?? '', count: results.length }, results }
 }
