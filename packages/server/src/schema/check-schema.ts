@@ -30,6 +30,13 @@ const MOST_FAULTS = 1000
 /** Finding the nearest name takes time: only the first faults get it. */
 const MOST_SUGGESTIONS = 50
 
+/** Whether a value has the schema's type, for schemas that many values are checked against. */
+export function compileSchema(schema: object): (value: unknown) => boolean {
+  const { Compile }: typeof import('typebox/schema') = require('typebox/schema')
+  const compiled = Compile(schema)
+  return (value) => compiled.Check(value)
+}
+
 /** Loaded on first use: the library is large, and most starts have nothing to check. */
 const require = createRequire(import.meta.url)
 

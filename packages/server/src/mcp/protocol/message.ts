@@ -60,12 +60,22 @@ function parse(body: Buffer): unknown {
   }
 }
 
-/** Numbers of the protocol are short; values in the arguments of a tool keep their digits. */
+/** Numbers of the protocol are short; values in the arguments of a tool keep their digits. What has none stays as it is. */
 function plainNumbers(value: unknown, name = ''): unknown {
+  if (typeof value !== 'object' || value === null) return value
   if (isRawNumber(value)) return Number(value.rawJSON)
-  if (name === 'arguments' || typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map((item) => plainNumbers(item))
-  return Object.fromEntries(Object.entries(value).map(([member, item]) => [member, plainNumbers(item, member)]))
+  if (name === 'arguments') return value
+  if (Array.isArray(value)) {
+    const items = value.map((item) => plainNumbers(item))
+    return items.every((item, index) => item === value[index]) ? value : items
+  }
+  let isSame = true
+  const members = Object.entries(value).map(([member, item]) => {
+    const plain = plainNumbers(item, member)
+    isSame &&= plain === item
+    return [member, plain] as const
+  })
+  return isSame ? value : Object.fromEntries(members)
 }
 
 function readId(value: JsonObject): MessageId | undefined {

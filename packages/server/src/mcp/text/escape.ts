@@ -10,7 +10,11 @@ const SHORT: ReadonlyMap<string, string> = new Map([
   ['\t', '\\t'],
 ])
 
+/** What most texts are made of. */
+const PLAIN = /^[ -[\]-~]*$/
+
 export function escapeText(text: string): string {
+  if (PLAIN.test(text)) return text
   return text.replace(UNSAFE, (found) => SHORT.get(found) ?? `\\u{${found.codePointAt(0)?.toString(16)}}`)
 }
 

