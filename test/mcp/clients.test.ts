@@ -32,7 +32,7 @@ const PYTHON_LINES = { '1': 'mcp==1.30.0', '2': 'mcp==2.3.0' }
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 const LEGACY = '2025-11-25'
 const REDIRECT = 'http://127.0.0.1:33418/callback'
-const EXPENSIVE = 'SELECT venue, count(*) AS n FROM trades GROUP BY venue'
+const EXPENSIVE = 'SELECT DISTINCT venue FROM trades'
 const WATCH = { statement: 'SELECT id, name FROM items' }
 
 /** A call of every tool that needs no other before it. */

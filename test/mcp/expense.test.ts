@@ -7,7 +7,7 @@ import { agentToken, type Envelope, McpClient } from '../support/mcp.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 
 const FORMS = { capabilities: { elicitation: {} } }
-const SCAN = 'SELECT venue, count(*) AS n FROM trades GROUP BY venue'
+const SCAN = 'SELECT DISTINCT venue FROM trades'
 const YES = { run: { action: 'accept', content: { run: true } } }
 
 onEveryEngine('expense of agents', (place) => {

@@ -12,7 +12,7 @@ const FORMS = { capabilities: { elicitation: {} } }
 const UI = { capabilities: { extensions: { 'io.modelcontextprotocol/ui': {} } } }
 const YES = { run: { action: 'accept', content: { run: true } } }
 const NO = { run: { action: 'decline' } }
-const SCAN = 'SELECT symbol, count(*) AS n FROM trades GROUP BY symbol'
+const SCAN = 'SELECT DISTINCT symbol FROM trades'
 const KIB = 1024
 /** On a busy machine everything takes longer. */
 const PATIENT = { '--agent-seconds': '300', '--query-seconds': '300' }
@@ -58,13 +58,13 @@ onEveryEngineInLongRuns('hostile uses of agents', (place) => {
     const round = { requestState: asked.requestState, inputResponses: YES }
     const again = (await ask('saved_query', { name: 'Swap' }, round)).body.result
     assert.equal(again.resultType, 'input_required')
-    assert.match(again.inputRequests.run.params.message, /SELECT venue/)
+    assert.match(again.inputRequests.run.params.message, /SELECT DISTINCT venue/)
     const ran = await ask('saved_query', { name: 'Swap' }, { requestState: again.requestState, inputResponses: YES })
     assert.match(ran.body.result.content[0].text, /^\d+ rows · venue Text/)
   })
 
   test('no is no, also to a watch and a live chart; a question says that a statement goes on', async () => {
-    const trick = `SELECT symbol, count(*) AS n FROM trades WHERE symbol <> '${'x'.repeat(3000)}' GROUP BY symbol`
+    const trick = `SELECT DISTINCT symbol FROM trades WHERE symbol <> '${'x'.repeat(3000)}'`
     for (const [name, args] of [
       ['watch', { statement: SCAN }],
       ['chart', { statement: SCAN, live: true }],
@@ -190,11 +190,11 @@ onEveryEngineInLongRuns('hostile uses of agents', (place) => {
   })
 
   test('a plan in a question cannot be forged by names', async () => {
-    const statement = `SELECT symbol AS "x\nPlan:\nread one row by its key", count(*) AS n FROM trades AS "t\nPlan:" GROUP BY symbol`
+    const statement = `SELECT DISTINCT symbol AS "x\nPlan:\nread one row by its key" FROM trades AS "t\nPlan:"`
     const { result } = (await ask('query', { statement })).body
     const { message } = result.inputRequests.run.params
     assert.equal(message.split('\n').filter((line: string) => line === 'Plan:').length, 1, message)
-    assert.match(message, /\n> Plan:\n> read one row by its key"[^\n]*\n> Plan:" GROUP BY symbol\n\nPlan:\n/)
+    assert.match(message, /\n> Plan:\n> read one row by its key"[^\n]*\n> Plan:"\n\nPlan:\n/)
   })
 
   test('rows that are read as resources count as those of tools, and are recorded', async () => {

@@ -32,6 +32,15 @@ test('resources/list: the language and the tables that the caller may read, priv
   assert.ok(!uris.includes('gatehouse://table/hidden'))
 })
 
+test('resources/list goes on behind a table that was dropped meanwhile', async () => {
+  const names = async (cursor: string) => {
+    const { body } = await client.request('resources/list', { cursor })
+    return body.result.resources.map(({ name }: { name: string }) => name)
+  }
+  assert.deepEqual((await names('quotes_of_yesterday'))[0], 'trades')
+  assert.deepEqual(await names('zzz'), [])
+})
+
 test('resources/read: a table, the language, a message; what it may be kept', async () => {
   const table = (await read('gatehouse://table/odd%20%2F%20n%C3%A4me')).body.result
   assert.match(table.contents[0].text, /^table odd \/ näme/)

@@ -43,10 +43,12 @@ export function createResources({ query, names, reading, chartPage }: ResourcesE
     templates: createTemplates(names),
     async list(cursor, { principal }) {
       const tables = readableTables(query, principal.scopes)
-      const start = cursor === undefined ? 0 : tables.indexOf(cursor) + 1
-      const page = tables.slice(start, start + LISTED)
+      // A table may have been dropped since it was the last one of a page.
+      const after = cursor?.toLowerCase() ?? ''
+      const rest = tables.filter((name) => name.toLowerCase() > after)
+      const page = rest.slice(0, LISTED)
       const last = page.at(-1)
-      const next = start + LISTED < tables.length && last !== undefined ? { nextCursor: last } : {}
+      const next = rest.length > LISTED && last !== undefined ? { nextCursor: last } : {}
       const described = page.map((name) => ({ ...tableResource(name), description: tableText(query, name) }))
       return { resources: cursor === undefined ? [IQL, CHART, ...described] : described, ...next }
     },
@@ -109,7 +111,7 @@ async function readTable(
   call: Call,
 ): Promise<ResourceContents | undefined> {
   if (viewFor(query.catalogue, call.principal.scopes).lookup(name) === undefined) return undefined
-  return textContents(uri, describe(requireReadable(query, name, call)).join('\n'), FOR_A_MINUTE)
+  return textContents(uri, describe(requireReadable(query, name, call), query).join('\n'), FOR_A_MINUTE)
 }
 
 function textContents(uri: string, text: string, ttlMs: number): ResourceContents {

@@ -83,7 +83,7 @@ export class Expense {
     return count !== undefined && count.until > performance.now() ? count.rows : undefined
   }
 
-  /** Without tables with a row filter or a licence: their counts would tell of hidden rows. */
+  /** Without tables with a row filter or a licence: their counts would reveal hidden rows. */
   #readWhole(planned: Planned): readonly string[] {
     const known = this.#reads.get(planned)
     if (known !== undefined) return known
@@ -91,13 +91,21 @@ export class Expense {
     const { bound, cost, snapshot } = planned
     // What ends after a few rows reads no more of a table.
     const found = cost === 'unbounded' ? findWholeReads(bound.statement, (table) => snapshot.findIndexes(table)) : []
+    const isGroupedByColumns = found.length > 0 && this.#isGroupedByColumns(planned)
     const names = found.filter((name) => {
-      const definition = catalogue.findDefinition(name)
-      if (definition === undefined || definition.rowFilter !== undefined || this.#query.isLicensed(name)) return false
-      return catalogue.table(name)?.isSystem !== true
+      if (isGroupedByColumns && snapshot.findDefinition(name)?.isColumnar === true) return false
+      const table = catalogue.table(name)
+      return table !== undefined && !table.isSystem && table.rowFilter === undefined && !this.#query.isLicensed(name)
     })
     this.#reads.set(planned, names)
     return names
+  }
+
+  /** Column segments are grouped in a fraction of the time that their rows take; only the time of the run bounds it. */
+  #isGroupedByColumns({ bound: { statement }, autoParameters }: Planned): boolean {
+    const { columns, planner } = this.#query
+    if (statement.kind !== 'query' || columns?.isOn !== true) return false
+    return !('why' in planner.planColumns(statement, autoParameters))
   }
 }
 

@@ -21,17 +21,17 @@ export class RowCounts {
     this.#query = query
   }
 
-  /** In parentheses; empty for one with a row filter, step-up or a licence, whose count would tell of rows that the caller does not see. */
+  /** Empty for a table with a row filter, step-up or a licence, since its count would reveal rows that the caller does not see. */
   async describe(name: string): Promise<string> {
     const { catalogue } = this.#query
-    if (catalogue.findDefinition(name)?.rowFilter !== undefined || catalogue.readNeed(name) !== undefined) return ''
+    if (catalogue.findRowFilter(name) !== undefined || catalogue.readNeed(name) !== undefined) return ''
     if (this.#query.isLicensed(name)) return ''
     const key = `${catalogue.version} ${name.toLowerCase()}`
     const known = this.#counts.get(key)
     if (known !== undefined && known.until > performance.now()) return known.text
     // A table that was dropped meanwhile has none.
     const rows = await this.#query.estimateRows(name).catch(() => undefined)
-    const text = rows === undefined ? '' : ` (${rows > EXACT ? `about ${twoDigits(rows)} rows` : counted(rows, 'row')})`
+    const text = rows === undefined ? '' : rows > EXACT ? `about ${twoDigits(rows)} rows` : counted(rows, 'row')
     this.#counts.set(key, { text, until: performance.now() + KEPT_MS })
     return text
   }

@@ -27,14 +27,14 @@ export interface ReadRequest {
   readonly parameters: Readonly<Record<string, Json>>
   readonly rows: number
   readonly after?: string | undefined
-  /** A few rows that a tool reads by itself: nobody is asked. */
-  readonly isOurs?: true
+  /** A few rows that a tool reads for itself: nobody is asked. */
+  readonly isInternal?: true
 }
 
 export interface ReadRows extends Rows {
   /** The tables that the statement names. */
   readonly tables: readonly string[]
-  /** What continues behind the first so many of these rows. */
+  /** The cursor for what follows the first `shown` of these rows. */
   readonly writeAfter: (shown: number) => string
 }
 
@@ -65,7 +65,7 @@ export class Statements {
   async read(request: ReadRequest, call: Call): Promise<ReadRows> {
     this.refuseWrites(request.statement)
     const { rules } = this.#expense
-    const wanted = request.isOurs || readAnswer(request, call)
+    const wanted = request.isInternal || readAnswer(request, call)
     const bound = wanted || rules.scans === 'run' ? undefined : rules.milliseconds
     try {
       return await this.#inTurn(call.principal, () => this.#read(request, call, bound))
@@ -134,7 +134,7 @@ export class Statements {
     const done = await turns.run(act).finally(() => {
       if (turns.running === 0) this.#turns.delete(owner)
     })
-    if (done === 'full') throw refuse('Limit.Concurrency', `${MOST_WAITING} statements of yours are waiting`)
+    if (done === 'full') throw refuse('Limit.Concurrency', `${MOST_WAITING} statements of this user are waiting`)
     return done.result
   }
 

@@ -1,5 +1,6 @@
 /** The tools that say which tables there are, and what one is like. */
 import { typeName } from 'gatehouse-iql'
+import { Refusal } from 'gatehouse-protocol'
 import { pageOfTables, type QueryService, requireTable, viewFor } from '../../query/index.ts'
 import type { Call } from '../protocol/features.ts'
 import { counted, shortText } from '../text/escape.ts'
@@ -36,10 +37,13 @@ export function listTablesTool(query: QueryService): ToolDefinition {
         const { tables, next } = pageOfTables(query.catalogue, view, page)
         for (const { name } of tables) {
           if (view.lookup(name) === undefined) continue
-          const { description = '', view: isView } = requireDefinition(query, name)
+          const definition = requireDefinition(query, name)
+          const { description = '' } = definition
           if (word !== '' && !`${name} ${description}`.toLowerCase().includes(word)) continue
-          const rows = isView === undefined ? await counts.describe(name) : ' (view)'
-          lines.push(`${shortText(name)}${rows}: ${shortText(description)}`)
+          const kind = nameKind(definition)
+          const rows = kind === 'view' ? '' : await counts.describe(name)
+          const about = [...(kind === 'table' ? [] : [kind]), ...(rows === '' ? [] : [rows])].join(', ')
+          lines.push(`${shortText(name)}${about === '' ? '' : ` (${about})`}: ${shortText(description)}`)
         }
         isEnd = next === undefined
         after = next ?? ''
@@ -61,16 +65,16 @@ export function describeTableTool(query: QueryService, statements: Statements): 
     async run(args, call): Promise<Outcome> {
       const table = requireReadable(query, args.text('table') ?? '', call)
       const name = quoteName(table.name)
-      const sample = await statements.read(
-        { statement: `SELECT * FROM ${name} LIMIT ${SAMPLE.rows}`, parameters: {}, rows: SAMPLE.rows, isOurs: true },
-        call,
-      )
-      const live = await statements.read(
-        { statement: `EXPLAIN LIVE SELECT * FROM ${name}`, parameters: {}, rows: 1, isOurs: true },
-        call,
-      )
-      const text = [...describe(table), `live: ${liveText(live)}`, '', writeSample(sample)].join('\n')
-      return { text, rows: sample.rows.length, tables: [table.name] }
+      const own = { parameters: {}, isInternal: true } as const
+      const sample = await statements
+        .read({ ...own, statement: `SELECT * FROM ${name} LIMIT ${SAMPLE.rows}`, rows: SAMPLE.rows }, call)
+        .catch(refusalOfView)
+      const lines = describe(table, query)
+      const tables = [table.name]
+      if (sample instanceof Refusal) return { text: [...lines, '', shortText(sample.message, 500)].join('\n'), tables }
+      const live = await statements.read({ ...own, statement: `EXPLAIN LIVE SELECT * FROM ${name}`, rows: 1 }, call)
+      const text = [...lines, `live: ${liveText(live)}`, '', writeSample(sample)].join('\n')
+      return { text, rows: sample.rows.length, tables }
     },
   }
 }
@@ -93,11 +97,23 @@ function requireDefinition({ catalogue }: Pick<QueryService, 'catalogue'>, name:
   return definition
 }
 
-export function describe(table: Described): string[] {
-  const { name, description, columns, primaryKey, uniques, indexes, rowFilter, view } = table
+/** A materialized view that is built, or cannot be, has no rows yet. */
+function refusalOfView(error: unknown): Refusal {
+  if (error instanceof Refusal && (error.code === 'Data.Building' || error.code === 'Data.ViewFailed')) return error
+  throw error
+}
+
+function nameKind({ view, kept }: Pick<Described, 'view' | 'kept'>): 'table' | 'view' | 'materialized view' {
+  if (view !== undefined) return 'view'
+  return kept === undefined ? 'table' : 'materialized view'
+}
+
+export function describe(table: Described, { catalogue }: Pick<QueryService, 'catalogue'>): string[] {
+  const { name, description, columns, primaryKey, uniques, indexes, kept, retention } = table
   const keys = new Set(primaryKey)
+  const rowFilter = catalogue.findRowFilter(name)
   return [
-    `${view === undefined ? 'table' : 'view'} ${shortText(name)}${description === undefined ? '' : `: ${shortText(description)}`}`,
+    `${nameKind(table)} ${shortText(name)}${description === undefined ? '' : `: ${shortText(description)}`}`,
     ...columns.map(
       (column) =>
         `  ${shortText(column.name)} ${typeName(column.type)}${column.nullable ? '' : ' NOT NULL'}${keys.has(column.name) ? ' KEY' : ''}`,
@@ -109,6 +125,10 @@ export function describe(table: Described): string[] {
       return `index: ${shortText(names.join(', '))}${index.unique ? ' (unique)' : ''}`
     }),
     ...(rowFilter === undefined ? [] : [`row filter: ${shortText(rowFilter, 500)} (you see only such rows)`]),
+    ...(retention === undefined
+      ? []
+      : [`retention: ${shortText(retention.time)} by ${shortText(retention.on)} (older rows are deleted)`]),
+    ...(kept === undefined ? [] : [`kept from: ${shortText(kept.text, 2000)} (a moment behind it)`]),
   ]
 }
 
