@@ -94,6 +94,7 @@ const LONG = [
   'mcp/chat',
   'mcp/clients',
   'mcp/conformance',
+  'mcp/delayed',
   'mcp/hostile',
   'move/interrupted',
   'operate/failover',

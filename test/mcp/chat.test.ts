@@ -3,12 +3,11 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Frame, Page } from 'playwright-core'
 import { buildConsole } from '../../packages/console/build.js'
+import { type LicenceServer, startLicenceServer } from '../licences/licence-server.ts'
 import { type ChatHost, serveChatHost } from '../support/chat-host.ts'
 import { startChromium, type TestBrowser } from '../support/chromium.ts'
-import { ADMIN, signIn } from '../support/demo-user.ts'
 import { openPlace } from '../support/engines.ts'
 import { agentToken } from '../support/mcp.ts'
-import { startTestServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 const CANDLES = {
@@ -24,10 +23,17 @@ const LINES = {
 }
 const BARS = { statement: 'SELECT id, n FROM points', view: 'bar', x: 'id', live: true }
 
+const DECLARED = `
+products:
+  - { name: NYSE, delay: 1 second, covers: [{ table: ticks, column: venue, values: [XNYS] }] }
+  - { name: LSE, covers: [{ table: ticks, column: venue, values: [XLON] }] }
+entitlements:
+  - { product: NYSE, user: alice, access: delayed }
+  - { product: NYSE, client: handler, access: realtime, kind: exempt }
+`
 let host: ChatHost
-let server: TestServer
+let server: LicenceServer
 let browser: TestBrowser
-let admin: string
 const closing: (() => Promise<void>)[] = []
 
 before(async () => {
@@ -36,13 +42,12 @@ before(async () => {
   closing.push(host.close)
   const { place, leave } = await openPlace('sqlite')
   closing.push(leave)
-  server = await startTestServer(place, {
-    flags: { '--demo': 'true', '--limit-mcp': '', '--agent-seconds': '300', '--public-origins': host.url },
+  server = await startLicenceServer(place, DECLARED, {
+    flags: { '--limit-mcp': '', '--agent-seconds': '300', '--public-origins': host.url },
   })
   closing.push(() => server.stop())
   browser = await startChromium()
   closing.push(() => browser.stop())
-  admin = (await signIn(server, ADMIN)).access_token
   await write('CREATE TABLE points (id Integer PRIMARY KEY, n Integer)')
   await write('INSERT INTO points (id, n) VALUES (1, 10), (2, 20)')
 })
@@ -50,13 +55,9 @@ after(async () => {
   for (const close of closing.reverse()) await close()
 })
 
-async function write(statement: string): Promise<void> {
-  const reply = await fetch(`http://127.0.0.1:${server.port}/query`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${admin}`, 'content-type': 'text/plain; charset=utf-8' },
-    body: statement,
-  })
-  assert.equal(reply.status, 200, await reply.text())
+async function write(statement: string, token = server.admin): Promise<void> {
+  const { status, body } = await server.send('POST', '/query', { token, body: { Statement: statement } })
+  assert.equal(status, 200, JSON.stringify(body))
 }
 
 interface Chat {
@@ -177,6 +178,29 @@ test('a live chart follows by changes, pauses between calls, and ends with the f
   assert.deepEqual([...new Set(chat.calls)], ['chart', 'changes'])
   await chat.page.evaluate(() => Reflect.get(globalThis, 'chat').bridge.teardownResource({}))
   assert.deepEqual(chat.complaints, [])
+})
+
+test('a chart says what is delayed or left out, on a phone too', async () => {
+  const scopes = "READ SCOPE 'Platform/Market' WRITE SCOPE 'Platform/Market'"
+  await write(`CREATE TABLE ticks (id Integer PRIMARY KEY, venue Text NOT NULL, price Integer) ${scopes}`)
+  await write("INSERT INTO ticks SELECT i, 'XNYS', i * i FROM generate_series(1, 20) AS i", server.handler)
+  const statement = 'SELECT id, price FROM ticks'
+  await until('the rows are old enough', 20_000, async () => {
+    const { body } = await server.send('POST', '/query', { body: { Statement: statement } })
+    return body.Rows?.length === 20
+  })
+  for (const [width, live] of [
+    [720, false],
+    [360, true],
+  ] as const) {
+    const chat = await openChat({ statement, x: 'id', live }, { width })
+    const label = chat.frame.getByTitle('NYSE delayed by 1 s · LSE is left out')
+    await label.waitFor()
+    const box = await label.boundingBox()
+    assert.ok(box !== null && box.x >= 0 && box.x + box.width <= width, JSON.stringify(box))
+    await keep(chat, `delayed-${width}`)
+    assert.deepEqual(chat.complaints, [])
+  }
 })
 
 test('a client that keeps what is for programs: the page runs the statement itself; without tools it says so', async () => {

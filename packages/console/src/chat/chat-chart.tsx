@@ -3,6 +3,7 @@ import { Chart, type ChartModel } from '../chart/chart.tsx'
 import type { ChartView } from '../chart/choose.ts'
 import { Button, Empty, IconButton, Loading } from '../ui/index.ts'
 import type { HostContext } from './host.ts'
+import type { Label } from './tool-result.ts'
 
 export type Shown =
   | { readonly kind: 'waiting' }
@@ -13,6 +14,7 @@ export type Shown =
       readonly view: ChartView
       readonly zone: string | undefined
       readonly more: boolean
+      readonly licence: readonly Label[]
       /** `still` for a result that does not change. */
       readonly state: 'still' | 'live' | { readonly ended: string }
     }
@@ -39,6 +41,7 @@ export function ChatChart({ shown, context, onFillScreen, onFollow }: ChatChartP
       <Chart model={model} view={view} label="the result" zone={zone} hasPictures={false} />
       <footer class="chat-foot">
         <State shown={shown} onFollow={onFollow} />
+        {shown.licence.length > 0 && <Delays labels={shown.licence} />}
         {canFillScreen && (
           <IconButton
             icon={isFullscreen ? 'close' : 'expand'}
@@ -50,6 +53,21 @@ export function ChatChart({ shown, context, onFillScreen, onFollow }: ChatChartP
       </footer>
     </>
   )
+}
+
+/** What the viewer has to know of licensed rows, which the title has in full. */
+function Delays({ labels }: { readonly labels: readonly Label[] }) {
+  const text = [...new Set(labels.map(describeDelay))].join(' · ')
+  return (
+    <span class="chat-delays" title={text}>
+      {text}
+    </span>
+  )
+}
+
+function describeDelay({ product, delay }: Label): string {
+  if (delay === undefined) return `${product} is left out`
+  return delay % 60 === 0 ? `${product} delayed by ${delay / 60} min` : `${product} delayed by ${delay} s`
 }
 
 function State({

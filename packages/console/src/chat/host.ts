@@ -23,7 +23,7 @@ export interface HostEvents {
 export interface Host {
   callTool(name: string, args: JsonObject): Promise<ToolResult>
   fillScreen(wanted: boolean): Promise<void>
-  tellHeight(height: number): void
+  sendHeight(height: number): void
 }
 
 const VERSION = '2026-01-26'
@@ -84,7 +84,7 @@ export async function openHost(events: HostEvents): Promise<Host> {
       const result = await request('ui/request-display-mode', { mode: wanted ? 'fullscreen' : 'inline' })
       if (isObject(result)) changeContext({ displayMode: result.mode })
     },
-    tellHeight: (height) => send({ method: 'ui/notifications/size-changed', params: { height } }),
+    sendHeight: (height) => send({ method: 'ui/notifications/size-changed', params: { height } }),
   }
 }
 

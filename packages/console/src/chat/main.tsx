@@ -72,10 +72,10 @@ async function queryAgain(host: Host): Promise<DrawnResult | string> {
 function showDrawn(host: Host, drawn: DrawnResult): void {
   const { statement, parameters } = input
   const model = new DrawnRows(drawn)
-  const { view, more, watch } = drawn
+  const { view, more, licence, watch } = drawn
   const zone = findZone(String(statement ?? ''), isObject(parameters) ? parameters : {})
   const show = (state: Extract<Shown, { kind: 'chart' }>['state']) => {
-    shown.value = { kind: 'chart', model, view, zone, more, state }
+    shown.value = { kind: 'chart', model, view, zone, more, licence, state }
   }
   show(watch === undefined ? 'still' : 'live')
   if (watch === undefined) return
@@ -120,5 +120,5 @@ void opening.then((host) => {
   const root = document.querySelector('#chat')
   if (!(root instanceof HTMLElement)) return
   render(<Page host={host} />, root)
-  new ResizeObserver(() => host.tellHeight(root.offsetHeight)).observe(root)
+  new ResizeObserver(() => host.sendHeight(root.offsetHeight)).observe(root)
 })

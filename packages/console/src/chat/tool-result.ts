@@ -15,11 +15,19 @@ export interface DrawnResult {
   readonly keys: readonly unknown[]
   /** Not all rows are drawn. */
   readonly more: boolean
+  readonly licence: readonly Label[]
   /** By which it is followed; undefined for one that does not change. */
   readonly watch: { readonly id: string; readonly since: number } | undefined
 }
 
 export type Row = readonly unknown[]
+
+/** Rows of a product that are delayed, or left out. */
+export interface Label {
+  readonly product: string
+  /** In seconds; undefined: left out. */
+  readonly delay: number | undefined
+}
 
 export interface ChangedRows {
   readonly since: number
@@ -69,7 +77,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function readRows({ view, columns, rows, keys, more, id, since }: JsonObject): DrawnResult {
+function readRows({ view, columns, rows, keys, more, licence, id, since }: JsonObject): DrawnResult {
   return {
     view: readView(isObject(view) ? view : {}),
     columns: toList(columns).flatMap((column) =>
@@ -78,6 +86,11 @@ function readRows({ view, columns, rows, keys, more, id, since }: JsonObject): D
     rows: toList(rows).filter((row) => Array.isArray(row)),
     keys: toList(keys),
     more: more === true,
+    licence: toList(licence).flatMap((label) =>
+      isObject(label)
+        ? [{ product: String(label.Product), delay: typeof label.Delay === 'number' ? label.Delay : undefined }]
+        : [],
+    ),
     watch: typeof id === 'string' && typeof since === 'number' ? { id, since } : undefined,
   }
 }

@@ -68,13 +68,13 @@ function writeText(
 const MOST_LABELS = 10
 const MOST_VALUES = 20
 
-/** What is said of rows that are delayed, or left out. */
+/** Which rows are delayed, or left out. */
 export function licenceLines(licence: readonly LicenceLabel[]): string[] {
   const lines = writeLicences(licence.slice(0, MOST_LABELS)).map((line) => `# ${shortText(line)}`)
-  return licence.length > MOST_LABELS ? [...lines, `# ${licence.length - MOST_LABELS} licences more`] : lines
+  return licence.length > MOST_LABELS ? [...lines, `# ${licence.length - MOST_LABELS} more licences`] : lines
 }
 
-/** The member `licence`, as results over HTTP have it; absent where nothing is said. */
+/** The member `licence`, as results over HTTP have it; absent where all rows are those of now. */
 export function licenceMember(licence: readonly LicenceLabel[]): { readonly licence?: readonly LicenceLabel[] } {
   if (licence.length === 0) return {}
   const short = licence.slice(0, MOST_LABELS).map(({ Values, ...label }) => ({
@@ -109,7 +109,7 @@ function valueText(value: Value, type: string | undefined): string {
   return typeof value === 'string' ? csvCell(value) : String(value)
 }
 
-/** Quoted where it would not stand for itself. Lines that begin with # are ours. */
+/** Quoted where it would not stand for itself, such as a line that begins with #, which only the server writes. */
 function csvCell(text: string): string {
   const cut = cutBytes(text, CELL_BYTES)
   const escaped = escapeText(cut ?? text)
@@ -123,12 +123,12 @@ function writeJson(
   bytes: number,
   writeAfter: WriteAfter,
 ): RowsText {
-  const said = licenceMember(licence)
-  const values = takeJsonRows(columns, rows, bytes - Buffer.byteLength(JSON.stringify(said)) - 1024)
+  const labels = licenceMember(licence)
+  const values = takeJsonRows(columns, rows, bytes - Buffer.byteLength(JSON.stringify(labels)) - 1024)
   const shown = values.length
   const hasMore = moreFollow || shown < rows.length
   const after = hasMore ? (writeAfter?.(shown) ?? null) : null
-  const structured = { columns, rows: values, more: hasMore, after, ...said }
+  const structured = { columns, rows: values, more: hasMore, after, ...labels }
   return { text: escapeJson(JSON.stringify(structured)), structured, shown, hasMore }
 }
 

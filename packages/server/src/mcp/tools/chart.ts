@@ -3,7 +3,7 @@ import { Refusal } from 'gatehouse-protocol'
 import type { Call } from '../protocol/features.ts'
 import type { JsonObject } from '../protocol/json.ts'
 import { counted } from '../text/escape.ts'
-import { type Column, type Rows, takeJsonRows, writeRows } from '../text/rows.ts'
+import { type Column, licenceMember, type Rows, takeJsonRows, writeRows } from '../text/rows.ts'
 import { readLiveChanges } from '../watches/live-changes.ts'
 import type { Arguments } from './arguments.ts'
 import { object, PARAMETERS, STATEMENT } from './schemas.ts'
@@ -131,7 +131,7 @@ function describeChart(
   const followed = data.id === undefined ? '' : ` · live: watch ${data.id} · since ${data.since}`
   return {
     text: `chart of ${counted(rows.length, 'row')}${bound}${followed}\n${text}`,
-    meta: { [CHART_DATA]: { ...data, columns, rows, ...(keys === undefined ? {} : { keys }), more: hasMore } },
+    meta: { [CHART_DATA]: { ...data, columns, rows, ...(keys && { keys }), more: hasMore, ...licenceMember(licence) } },
     rows: rows.length,
     tables,
   }
