@@ -14,6 +14,7 @@ import {
   type TokenAnswer,
 } from '../support/identity.ts'
 import { connect, refusedUpgrade } from '../support/stream-client.ts'
+import { signInTo } from '../support/wire-client.ts'
 
 const OWN = 'desk:read'
 const AGENT_SCOPES = `Platform/Market Platform/News ${OWN} not:declared`
@@ -169,6 +170,13 @@ onEveryEngineInLongRuns('tokens for agents', (place) => {
       '/Platform/topics',
       '/metrics',
       '/scim/v2/Users',
+      '/alerts',
+      '/licences',
+      '/admin/agents',
+      '/admin/grants',
+      '/admin/products',
+      '/admin/queries',
+      '/admin/audit',
     ]
     for (const path of paths) assert.equal((await gate.get(path, bearer)).status, 401, path)
     for (const path of ['/query', '/Query/cataloguetables/Select', '/Query/cataloguetables/Insert', '/feeds/a/b']) {
@@ -186,6 +194,9 @@ onEveryEngineInLongRuns('tokens for agents', (place) => {
     })
     client.socket.close()
     assert.match(JSON.stringify(reply), /Reject|Error/)
+    const wire = await signInTo(gate.server.wirePort ?? 0, 'alice', token)
+    wire.client.close()
+    assert.equal(wire.replies.at(-1)?.type, 'E')
   })
 
   test('RFC 7662: introspection shows it to its own client, and to no other that has its scopes', async () => {

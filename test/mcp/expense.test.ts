@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ADMIN, signIn } from '../support/demo-user.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngine, openPlace } from '../support/engines.ts'
 import { agentToken, type Envelope, McpClient } from '../support/mcp.ts'
-import { startTestServer, type TestServer } from '../support/server.ts'
+import { createTestClock, startTestServer, type TestServer } from '../support/server.ts'
 
 const FORMS = { capabilities: { elicitation: {} } }
 const SCAN = 'SELECT DISTINCT venue FROM trades'
@@ -69,7 +69,7 @@ onEveryEngine('expense of agents', (place) => {
     assert.equal((await ask({ inputResponses: YES })).body.result.resultType, 'input_required')
   })
 
-  test('clients that cannot ask, and those of 2025, are told what to do instead', async () => {
+  test('clients that cannot ask, and those of 2025, get an error that says what to do instead', async () => {
     const params = { name: 'query', arguments: { statement: SCAN } }
     const replies = [
       await ask({}, {}),
@@ -131,4 +131,25 @@ onEveryEngine('long statements of agents', (place) => {
       await server.stop()
     }
   })
+})
+
+test('what is kept between the rounds counts for ten minutes', async () => {
+  const clock = createTestClock()
+  const { place, leave } = await openPlace('sqlite')
+  const flags = { '--demo': 'true', '--limit-mcp': '', '--agent-scan-rows': '20' }
+  const server = await startTestServer(place, { clock, flags })
+  try {
+    const client = new McpClient(server, await agentToken(server))
+    const params = { name: 'query', arguments: { statement: SCAN } }
+    const { requestState } = (await client.request('tools/call', params, FORMS)).body.result
+    const answer = () =>
+      client.request('tools/call', { ...params, requestState, inputResponses: YES }, FORMS).then(({ body }) => body)
+    clock.advance(9 * 60_000)
+    assert.equal((await answer()).result.resultType, 'complete')
+    clock.advance(2 * 60_000)
+    assert.equal((await answer()).error.code, -32602)
+  } finally {
+    await server.stop()
+    await leave()
+  }
 })

@@ -88,6 +88,7 @@ const BAD: readonly [
   ['a response', { jsonrpc: '2.0', id: 1, result: {} }, {}, 400, -32600, 1],
   ['id null', { ...LIST, id: null }, {}, 400, -32600],
   ['a fractional id', { ...LIST, id: 1.5 }, {}, 400, -32600],
+  ['an id that each message of a stream would repeat', { ...LIST, id: 'x'.repeat(257) }, {}, 400, -32600],
   ['another version of JSON-RPC', { ...LIST, jsonrpc: '1.0' }, {}, 400, -32600, 1],
   ['params that are a list', { ...LIST, params: [] }, {}, 400, -32600, 1],
   ['modern without _meta', { ...LIST, id: 'a' }, HEADERS, 400, -32602, 'a'],
@@ -200,7 +201,7 @@ test('a revoked token is refused at once', async () => {
 const ENDLESS =
   'SELECT count(*) AS n FROM generate_series(1, 100000) AS a CROSS JOIN generate_series(1, 100000) AS b WHERE (a * b) % 7 = 3'
 
-test('a call that takes long tells its progress by events, then the result; a client that leaves ends its statement', async () => {
+test('a long call sends its progress as events, then the result; a client that leaves ends its statement', async () => {
   const left = new AbortController()
   const start = () => {
     const { body, headers } = client.envelope('tools/call', { name: 'query', arguments: { statement: ENDLESS } })

@@ -9,7 +9,7 @@ import { type Call, type Features, toolError } from './features.ts'
 import { askingResult, canAsk, InputRequired, type StateSeal, statePurpose } from './input.ts'
 import { isObject, type JsonObject } from './json.ts'
 import type { Listeners } from './listen.ts'
-import { hasExtension, META, type Message, type MessageId, readMessage } from './message.ts'
+import { hasExtension, isShortText, META, type Message, type MessageId, readMessage } from './message.ts'
 import { createMethods, LISTEN, type Method, type ServerInfo } from './methods.ts'
 
 export interface EndpointEnv {
@@ -25,7 +25,7 @@ export interface EndpointEnv {
 
 export const BODY = { limit: 1024 * 1024, types: ['application/json'] } as const
 
-/** A call that takes longer tells a client that asked for it, by events. */
+/** A longer call sends its progress as events, if the client asked for it. */
 const PROGRESS_AFTER_MS = 1_000
 const RECHECK_MS = 250
 
@@ -128,7 +128,7 @@ export class Endpoint {
       traceparent: typeof traceparent === 'string' ? traceparent : undefined,
       signal,
       state,
-      // Answers without the round that asked were given to nobody.
+      // Answers count only with the state of the round that asked.
       answers: !isFirst && isObject(inputResponses) ? inputResponses : {},
       isUnchanged: () => this.#env.isUnchanged(context),
       canAsk: (method) => canAsk(message, method),
@@ -136,7 +136,7 @@ export class Endpoint {
       ask(requests, kept) {
         throw new InputRequired(requests, kept)
       },
-      progress: (done, total, text) => events?.tell(done, total, text),
+      progress: (done, total, text) => events?.report(done, total, text),
     }
   }
 
@@ -158,7 +158,7 @@ function errorReply(id: MessageId | undefined, { code, message, data }: Protocol
 function openEvents(context: Context, { meta, method }: Message): EventReply | undefined {
   const { progressToken } = meta
   if (method !== 'tools/call') return undefined
-  if (typeof progressToken !== 'string' && typeof progressToken !== 'number') return undefined
+  if (!isShortText(progressToken) && typeof progressToken !== 'number') return undefined
   return new EventReply(context, progressToken, PROGRESS_AFTER_MS)
 }
 

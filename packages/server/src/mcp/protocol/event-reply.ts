@@ -10,14 +10,14 @@ export class EventReply {
   readonly #token: string | number
   readonly #timers: NodeJS.Timeout[]
   #isOpen = false
-  #isTold = false
+  #isReported = false
   #seconds = 0
 
   /** Begins by itself after some time, unless it is stopped before. */
   constructor(context: Context, token: string | number, afterMs: number) {
     this.#context = context
     this.#token = token
-    this.#timers = [setTimeout(() => this.#tellSeconds(), afterMs)]
+    this.#timers = [setTimeout(() => this.#sendSeconds(), afterMs)]
   }
 
   get isOpen(): boolean {
@@ -31,20 +31,20 @@ export class EventReply {
     this.#context.setHeader('x-accel-buffering', 'no')
     this.#context.stream(EVENT_STREAM).flushHeaders()
     this.#timers.push(
-      setInterval(() => this.#tellSeconds(), PROGRESS_MS),
+      setInterval(() => this.#sendSeconds(), PROGRESS_MS),
       setInterval(() => response.write(':\n\n'), COMMENT_MS),
     )
   }
 
-  /** Replaces what is told otherwise: how many seconds it has taken. */
-  tell(progress: number, total?: number, message?: string): void {
-    this.#isTold = true
+  /** Replaces the default progress, which is the number of seconds. */
+  report(progress: number, total?: number, message?: string): void {
+    this.#isReported = true
     this.#notify({ progress, ...(total === undefined ? {} : { total }), ...(message === undefined ? {} : { message }) })
   }
 
   /** How long it will take is not known. */
-  #tellSeconds(): void {
-    if (this.#isTold) return
+  #sendSeconds(): void {
+    if (this.#isReported) return
     this.#seconds = Math.max(this.#seconds + 1, Math.round((performance.now() - this.#context.startedAt) / 1000))
     this.#notify({ progress: this.#seconds, message: 'The statement is running' })
   }

@@ -73,7 +73,7 @@ export interface Template {
   readonly complete: ReadonlyMap<string, Complete>
 }
 
-/** What the client is asked, by keys of ours. */
+/** What the client is asked, by keys that the server chooses. */
 export type InputRequests = Readonly<Record<string, { readonly method: string; readonly params: JsonObject }>>
 
 /** Who calls, and what belongs to this one request. */
@@ -112,7 +112,7 @@ export interface ToolResult {
   readonly _meta?: JsonObject
 }
 
-/** The one form of results: a text, and for programs the same as an object. */
+/** The only form of results: a text, and its content as an object for programs. */
 export function toolResult(text: string, structured?: JsonObject, meta?: JsonObject): ToolResult {
   return {
     content: [{ type: 'text', text }],

@@ -17,10 +17,10 @@ import { isObject, type JsonObject } from './json.ts'
 import { META, type Message, type MessageId } from './message.ts'
 import type { ServerInfo } from './methods.ts'
 
-/** Where changes come from. */
+/** The source of changes. */
 export interface Subscriptions {
-  /** Tells of those among the URIs that the caller may read, and of the list of resources if `list` is true. */
-  open(wanted: Wanted, call: Call, told: Told): Promise<Listening>
+  /** Observes those among the URIs that the caller may read, and the list of resources if `list` is true. */
+  open(wanted: Wanted, call: Call, observer: Observer): Promise<Listening>
 }
 
 export interface Wanted {
@@ -28,7 +28,7 @@ export interface Wanted {
   readonly list: boolean
 }
 
-export interface Told {
+export interface Observer {
   updated(uri: string): void
   listChanged(): void
   /** Something that is listened to has ended. */
@@ -58,7 +58,7 @@ const MOST_URIS = 20
 const PAUSE_MS = 1_000
 const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId'
 const [EXPIRED, STOPPING, GONE] = ['mcp.expired', 'mcp.stopping', 'mcp.gone']
-/** After them a client listens again, and learns from the acknowledgment what there still is. */
+/** After these the client can listen again; the acknowledgment says what is left. */
 const ENDS: ReadonlySet<string> = new Set([EXPIRED, STOPPING, GONE])
 
 interface Event {
@@ -82,7 +82,7 @@ export class Listeners {
     env.metrics.watch('gatehouse_mcp_listeners', () => [[{}, this.#count]])
   }
 
-  /** Ends all of them: clients listen again elsewhere. */
+  /** Ends all streams: clients listen again on other nodes. */
   stop(): void {
     this.#open.stop()
   }
@@ -102,7 +102,7 @@ export class Listeners {
       })
     const paced = new Paced((uri) => notify('notifications/resources/updated', { uri }))
     const listening = await subscriptions.open(wanted, call, {
-      updated: (uri) => paced.tell(uri),
+      updated: (uri) => paced.notify(uri),
       listChanged: () => notify('notifications/resources/list_changed'),
       ended: () => response.end(new Refusal(GONE, 410, 'What was listened to has ended: listen again')),
     })
@@ -180,24 +180,24 @@ function eventText(message: object): string {
 
 /** At most one a second for each URI; the last one is never lost. */
 class Paced {
-  readonly #tell: (uri: string) => void
+  readonly #send: (uri: string) => void
   readonly #timers = new Map<string, { timer: NodeJS.Timeout; isWaiting: boolean }>()
 
-  constructor(tell: (uri: string) => void) {
-    this.#tell = tell
+  constructor(send: (uri: string) => void) {
+    this.#send = send
   }
 
-  tell(uri: string): void {
+  notify(uri: string): void {
     const paused = this.#timers.get(uri)
     if (paused !== undefined) {
       paused.isWaiting = true
       return
     }
-    this.#tell(uri)
+    this.#send(uri)
     const timer = setTimeout(() => {
       const isWaiting = this.#timers.get(uri)?.isWaiting === true
       this.#timers.delete(uri)
-      if (isWaiting) this.tell(uri)
+      if (isWaiting) this.notify(uri)
     }, PAUSE_MS)
     this.#timers.set(uri, { timer, isWaiting: false })
   }

@@ -78,11 +78,18 @@ function plainNumbers(value: unknown, name = ''): unknown {
   return isSame ? value : Object.fromEntries(members)
 }
 
+/** Ids and tokens of clients are repeated in each message of a stream. */
+const MOST_REPEATED = 256
+
+export function isShortText(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= MOST_REPEATED
+}
+
 function readId(value: JsonObject): MessageId | undefined {
   const { id } = value
   if (id === undefined && !Object.hasOwn(value, 'id')) return undefined
-  if (typeof id === 'string' || (typeof id === 'number' && Number.isSafeInteger(id))) return id
-  throw new ProtocolError('invalidRequest', 'id is a text or a whole number')
+  if (isShortText(id) || (typeof id === 'number' && Number.isSafeInteger(id))) return id
+  throw new ProtocolError('invalidRequest', `id is a text of at most ${MOST_REPEATED} characters or a whole number`)
 }
 
 /** Each request says by itself which it is: any node answers any of them. */

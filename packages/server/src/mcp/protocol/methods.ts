@@ -31,7 +31,7 @@ export interface ServerInfo {
   readonly version: string
 }
 
-/** The same for everybody: no such list depends on who asks. */
+/** No such list depends on the caller. */
 const FOR_EVERYBODY: Caching = { ttlMs: 3_600_000, cacheScope: 'public' }
 const FOR_A_MINUTE: Caching = { ttlMs: 60_000, cacheScope: 'private' }
 

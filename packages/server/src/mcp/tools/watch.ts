@@ -132,6 +132,8 @@ interface State {
   readonly text: string
   readonly structured: JsonObject
   readonly count: number
+  /** How many rows or messages each of them has, which count against the rows of a day. */
+  readonly shown: { readonly text: number; readonly json: number }
 }
 
 async function readState(
@@ -162,7 +164,8 @@ async function readState(
   }
   const cut = shown < messages.length ? `, the newest ${shown} that fit` : ''
   const text = [`${counted(messages.length, 'message')}${cut}${labelText(labels)}`, ...lines, ...tail].join('\n')
-  return { watched, position, isWhole, text, structured, count: messages.length }
+  const both = { text: shown, json: shown }
+  return { watched, position, isWhole, text, structured, count: messages.length, shown: both }
 }
 
 function describeChanges(
@@ -172,18 +175,19 @@ function describeChanges(
   if (columns !== undefined) {
     const rows = put.slice(0, BUDGET.rows).map(({ row }) => row)
     const whole = { columns, rows, hasMore: rows.length < put.length, milliseconds: 0, licence }
-    const { text } = writeRows(whole, BUDGET, 'text', undefined)
-    const structured = { ...keyedRows(columns, put, BUDGET.bytes), ...licenceMember(licence) }
-    return { watched: { ...watched, columns }, position, isWhole: true, text, structured, count: put.length }
+    const { text, shown } = writeRows(whole, BUDGET, 'text', undefined)
+    const keyed = keyedRows(columns, put, BUDGET.bytes)
+    const written = { text, structured: { ...keyed, ...licenceMember(licence) } }
+    const counts = { count: put.length, shown: { text: shown, json: keyed.rows.length } }
+    return { watched: { ...watched, columns }, position, isWhole: true, ...written, ...counts }
   }
-  const changes = writeChanges(watched.columns, put, remove, BUDGET.bytes)
-  const text = asOf === undefined ? changes : `${changes}\n# as of ${asOf}`
-  const structured = {
-    columns: watched.columns,
-    ...takeJsonChanges(watched.columns, put, remove, BUDGET.bytes),
-    ...(asOf !== undefined && { as_of: asOf }),
-  }
-  return { watched, position, isWhole: false, text, structured, count: put.length + remove.length }
+  const lines = writeChanges(watched.columns, put, remove, BUDGET.bytes)
+  const text = asOf === undefined ? lines : `${lines}\n# as of ${asOf}`
+  const taken = takeJsonChanges(watched.columns, put, remove, BUDGET.bytes)
+  const structured = { columns: watched.columns, ...taken, ...(asOf !== undefined && { as_of: asOf }) }
+  const shown = taken.put.length + taken.remove.length
+  const counts = { count: put.length + remove.length, shown: { text: shown, json: shown } }
+  return { watched, position, isWhole: false, text, structured, ...counts }
 }
 
 /** A whole result, and the key of each row, by which later changes are applied. */
@@ -194,18 +198,18 @@ export function keyedRows(columns: readonly Column[], rows: readonly LiveRow[], 
 
 /** The head has what the next call needs. */
 function writeState(
-  { isWhole, text, structured, count }: State,
+  { isWhole, text, structured, count, shown }: State,
   id: string,
   since: number,
   wantsJson: boolean,
 ): Outcome {
   if (wantsJson) {
     const all = { id, since, reset: isWhole, ...structured }
-    return { text: escapeJson(JSON.stringify(all)), structured: all, rows: count }
+    return { text: escapeJson(JSON.stringify(all)), structured: all, rows: shown.json }
   }
   const kind = isWhole ? 'whole' : count === 0 ? 'nothing has changed' : 'changes'
   const body = count === 0 && !isWhole ? [] : [text]
-  return { text: [`watch ${id} · since ${since} · ${kind}`, ...body].join('\n'), rows: count }
+  return { text: [`watch ${id} · since ${since} · ${kind}`, ...body].join('\n'), rows: shown.text }
 }
 
 function isJson(args: Arguments): boolean {
@@ -215,7 +219,7 @@ function isJson(args: Arguments): boolean {
 /** The whole result of a watch, for its resource. */
 export async function readWatchedNow(id: string, call: Call, env: WatchEnv): Promise<Outcome> {
   const { watched } = await env.store.find(id, call.principal)
-  const { text, count } = await readState(watched, undefined, call, NOW, env)
+  const { text, shown } = await readState(watched, undefined, call, NOW, env)
   const statement = watched.kind === 'statement' ? watched.statement : undefined
-  return { text, rows: Math.min(count, BUDGET.rows), statement }
+  return { text, rows: shown.text, statement }
 }

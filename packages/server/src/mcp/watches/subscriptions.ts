@@ -1,9 +1,9 @@
-/** What agents listen to: their watches, topics of feeds, and the list of tables. One live query serves all who listen to a watch. */
+/** What agents listen to: their watches, topics of feeds, and the list of tables. One live query serves all listeners of a watch. */
 import { type Principal, Refusal, type RunningSubscription } from 'gatehouse-protocol'
 import type { FeedService } from '../../feeds/feeds.ts'
 import type { LiveMessage, QueryService } from '../../query/index.ts'
 import type { Call } from '../protocol/features.ts'
-import type { Listening, Subscriptions, Told } from '../protocol/listen.ts'
+import type { Listening, Observer, Subscriptions } from '../protocol/listen.ts'
 import { isChange, liveRequest } from './live-changes.ts'
 import type { WatchStore } from './watch-store.ts'
 
@@ -30,14 +30,14 @@ interface Source {
   close(): void
 }
 
-interface Tell {
+interface SourceObserver {
   updated(): void
-  /** There will be no more. */
+  /** The source has ended. */
   ended(): void
 }
 
 interface Shared {
-  readonly listeners: Set<Tell>
+  readonly listeners: Set<SourceObserver>
   readonly running: Promise<RunningSubscription>
 }
 
@@ -50,47 +50,52 @@ export class ResourceSubscriptions implements Subscriptions {
     this.#env = env
   }
 
-  async open({ uris, list }: Parameters<Subscriptions['open']>[0], call: Call, told: Told): Promise<Listening> {
+  async open({ uris, list }: Parameters<Subscriptions['open']>[0], call: Call, observer: Observer): Promise<Listening> {
     const sources = new Map<string, Source>()
+    const closeSources = (): void => {
+      for (const source of sources.values()) source.close()
+    }
     for (const uri of uris) {
-      const source = await this.#openUri(uri, call, { updated: () => told.updated(uri), ended: told.ended }).catch(
-        (error) => {
-          // What the caller may not read is left out of the acknowledgment.
-          if (error instanceof Refusal) return undefined
-          throw error
-        },
-      )
+      const source = await this.#openUri(uri, call, {
+        updated: () => observer.updated(uri),
+        ended: observer.ended,
+      }).catch((error) => {
+        // What the caller may not read is left out of the acknowledgment.
+        if (error instanceof Refusal) return undefined
+        closeSources()
+        throw error
+      })
       if (source !== undefined) sources.set(uri, source)
     }
-    const unlisten = list ? this.#env.query.onCatalogueChange(() => told.listChanged()) : () => {}
+    const unlisten = list ? this.#env.query.onCatalogueChange(() => observer.listChanged()) : () => {}
     return {
       uris: [...sources.keys()],
       setPrincipal(principal) {
         for (const source of sources.values()) source.setPrincipal(principal)
-        if (list) told.listChanged()
+        if (list) observer.listChanged()
       },
       close() {
         unlisten()
-        for (const source of sources.values()) source.close()
+        closeSources()
       },
     }
   }
 
-  async #openUri(uri: string, call: Call, tell: Tell): Promise<Source | undefined> {
+  async #openUri(uri: string, call: Call, observer: SourceObserver): Promise<Source | undefined> {
     const watch = WATCH_URI.exec(uri)?.[1]
-    if (watch !== undefined) return this.#openWatch(watch, call, tell)
+    if (watch !== undefined) return this.#openWatch(watch, call, observer)
     const [, feed, topic] = FEED_URI.exec(uri) ?? []
     if (feed === undefined || topic === undefined) return undefined
-    return this.#openFeed(decode(feed), decode(topic), call, tell)
+    return this.#openFeed(decode(feed), decode(topic), call, observer)
   }
 
-  async #openWatch(id: string, call: Call, tell: Tell): Promise<Source> {
+  async #openWatch(id: string, call: Call, observer: SourceObserver): Promise<Source> {
     const { watched, last } = await this.#env.store.find(id, call.principal)
-    if (watched.kind === 'feed') return this.#openFeed(watched.feed, watched.topic, call, tell)
+    if (watched.kind === 'feed') return this.#openFeed(watched.feed, watched.topic, call, observer)
     const shared = this.#shared.get(id) ?? this.#share(id, liveRequest(watched, last, call))
-    shared.listeners.add(tell)
+    shared.listeners.add(observer)
     const leave = (): void => {
-      shared.listeners.delete(tell)
+      shared.listeners.delete(observer)
       if (shared.listeners.size > 0 || this.#shared.get(id) !== shared) return
       this.#shared.delete(id)
       shared.running.then((running) => running.close()).catch(() => {})
@@ -103,25 +108,25 @@ export class ResourceSubscriptions implements Subscriptions {
   }
 
   #share(id: string, request: ReturnType<typeof liveRequest>): Shared {
-    const listeners = new Set<Tell>()
+    const listeners = new Set<SourceObserver>()
     const drop = (): void => {
       if (this.#shared.get(id) === shared) this.#shared.delete(id)
     }
-    // The first who listens may leave before the others.
+    // The first listener may leave before the others.
     const { signal: _, ...lasting } = request
     const running = this.#env.query.live.subscribe(
       { ...lasting, maxRate: 1 },
       {
         maySend: true,
         send: (message: LiveMessage) => {
-          if (isChange(message)) for (const tell of listeners) tell.updated()
+          if (isChange(message)) for (const observer of listeners) observer.updated()
         },
-        // Who listens reads it again, and learns why it ended.
+        // Listeners then read it again, and get the reason for its end.
         end() {
           drop()
-          for (const tell of listeners) {
-            tell.updated()
-            tell.ended()
+          for (const observer of listeners) {
+            observer.updated()
+            observer.ended()
           }
         },
       },
@@ -132,15 +137,15 @@ export class ResourceSubscriptions implements Subscriptions {
     return shared
   }
 
-  async #openFeed(feed: string, topic: string, call: Call, tell: Tell): Promise<Source> {
+  async #openFeed(feed: string, topic: string, call: Call, observer: SourceObserver): Promise<Source> {
     const service = this.#env.feeds()
     if (service === undefined) throw new Refusal('feed.unknown', 404, 'This server has no feeds')
     let isBegun = false
     const send = (): void => {
       // The state at the beginning is no change.
-      if (isBegun) tell.updated()
+      if (isBegun) observer.updated()
     }
-    const sink = { maySend: true, isOpen: true, send, sendOrClose: send, end: tell.ended }
+    const sink = { maySend: true, isOpen: true, send, sendOrClose: send, end: observer.ended }
     const running = await service.subscribe(feed, { topic }, call.principal, sink, call)
     running.drained()
     setImmediate(() => {
