@@ -1,8 +1,10 @@
 /** Lets a model answer the thirty questions of test/mcp/market by the tools of agents: `MODEL_URL=… MODEL=… MODEL_KEY=… node scripts/mcp-evaluate.ts`.
  *  The URL is that of chat completions as most servers of models have them (`…/v1/chat/completions`). Prints how many it answers, with how many
- *  calls and tokens. `--only 3` asks one question, and prints its calls. */
+ *  calls and tokens. `--only 3` asks one question, and prints its calls. `--recorded` needs no model: it makes the recorded calls of the questions
+ *  and the mistakes of test/mcp/mistakes.ts, and prints how many are answered and corrected. */
 import { parseArgs } from 'node:util'
 import { QUESTIONS, type Question } from '../test/mcp/market/questions.ts'
+import { ANOTHER, CORRECTED } from '../test/mcp/mistakes.ts'
 import { openPlace } from '../test/support/engines.ts'
 import { agentToken, McpClient } from '../test/support/mcp.ts'
 import { startTestServer } from '../test/support/server.ts'
@@ -33,10 +35,10 @@ interface Attempt {
   readonly tokens: number
 }
 
-const { values } = parseArgs({ options: { only: { type: 'string' } } })
+const { values } = parseArgs({ options: { only: { type: 'string' }, recorded: { type: 'boolean' } } })
 const { MODEL_URL: url, MODEL: model, MODEL_KEY: key = '' } = process.env
-if (url === undefined || model === undefined) {
-  process.stderr.write('Set MODEL_URL and MODEL, and MODEL_KEY if the server wants one.\n')
+if (values.recorded !== true && (url === undefined || model === undefined)) {
+  process.stderr.write('Set MODEL_URL and MODEL, and MODEL_KEY if the server wants one; or give --recorded.\n')
   process.exit(2)
 }
 
@@ -44,6 +46,13 @@ const { place, leave } = await openPlace('sqlite')
 const server = await startTestServer(place, { flags: { '--demo': 'true', '--limit-mcp': '' } })
 try {
   const client = new McpClient(server, await agentToken(server))
+  await (values.recorded === true ? repeatRecorded(client) : askModel(client))
+} finally {
+  await server.stop()
+  await leave()
+}
+
+async function askModel(client: McpClient): Promise<void> {
   const { result } = (await client.request('tools/list')).body
   const { instructions } = (await client.request('server/discover')).body.result
   const tools = result.tools.map(({ name, description, inputSchema }: Record<string, unknown>) => ({
@@ -65,9 +74,37 @@ try {
   process.stdout.write(
     `${model}: ${right} of ${attempts.length} right, ${sum('calls')} calls, ${sum('bytes')} bytes, ${sum('tokens')} tokens\n`,
   )
-} finally {
-  await server.stop()
-  await leave()
+}
+
+async function repeatRecorded(client: McpClient): Promise<void> {
+  const answered = await Promise.all(QUESTIONS.map((question) => repeat(question, client)))
+  const right = answered.filter(({ isRight }) => isRight).length
+  const calls = answered.map((attempt) => attempt.calls)
+  const bytes = answered.map((attempt) => attempt.bytes)
+  const mean = (numbers: readonly number[]) => numbers.reduce((sum, each) => sum + each, 0) / numbers.length
+  process.stdout.write(
+    `questions: ${right} of ${answered.length} answered; calls ${mean(calls).toFixed(1)}, at most ${Math.max(...calls)}; bytes ${Math.round(mean(bytes))}, at most ${Math.max(...bytes)}\n`,
+  )
+  let [meant, runs] = [0, 0]
+  for (const [mistake, correction] of [...CORRECTED, ...ANOTHER.map((statement) => [statement, undefined] as const)]) {
+    const { content } = await client.call('query', { statement: mistake })
+    const [, kind, shown] = /\n(Corrected|This works): ([\s\S]*)$/.exec(content[0].text) ?? []
+    if (kind === 'Corrected' && shown === correction) meant++
+    if (shown !== undefined && (await client.call('query', { statement: shown })).isError === undefined) runs++
+  }
+  const all = CORRECTED.length + ANOTHER.length
+  process.stdout.write(
+    `mistakes: ${runs} of ${all} errors have a statement that runs, ${meant} the one that was meant\n`,
+  )
+}
+
+async function repeat({ calls, answer }: Question, client: McpClient): Promise<Attempt> {
+  let [text, bytes] = ['', 0]
+  for (const { tool, args } of calls) {
+    text = (await client.call(tool, args)).content[0].text
+    bytes += Buffer.byteLength(text)
+  }
+  return { isRight: `${text}\n`.includes(answer), calls: calls.length, bytes, tokens: 0 }
 }
 
 async function tryQuestion(
