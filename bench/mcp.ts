@@ -73,7 +73,7 @@ export const mcp: readonly Measurement[] = [
     name: 'mcp-listens',
     about:
       'processor time of twenty seconds in which a watched row changes ten times a second, with 500 streams that listen, and with one',
-    columns: { cpu: 'ms', told: 'messages' },
+    columns: { cpu: 'ms', sent: 'messages' },
     ratios: [{ column: 'cpu', to: 'one', most: 1.5 }],
     subject: (checkout) => listening('500', checkout, 500),
     async *references() {
@@ -82,7 +82,7 @@ export const mcp: readonly Measurement[] = [
   },
   {
     name: 'mcp-listen-memory',
-    about: 'memory for each of 1,000 streams that listen to a watch, and are not told anything',
+    about: 'memory for each of 1,000 streams that listen to a watch, and get no notification',
     columns: { each: 'KiB' },
     targets: { each: { most: 24 } },
     subject: (checkout) => listeningIdle(checkout),
@@ -169,8 +169,8 @@ interface ListeningServer {
   readonly program: Program
   /** Changes the row that is watched. */
   change(value: number): Promise<void>
-  /** Opens that many streams; `told` counts their messages, without the acknowledgments. */
-  open(count: number): Promise<{ told(): number; close(): void }>
+  /** Opens that many streams; `sent` counts their messages, without the acknowledgments. */
+  open(count: number): Promise<{ sent(): number; close(): void }>
   close(): Promise<void>
 }
 
@@ -234,7 +234,7 @@ async function startListening(checkout: Checkout): Promise<ListeningServer> {
         }),
       )
       return {
-        told: () => streams.reduce((sum, stream) => sum + stream.told(), 0),
+        sent: () => streams.reduce((sum, stream) => sum + stream.sent(), 0),
         close() {
           for (const stream of streams) stream.close()
         },
@@ -247,17 +247,17 @@ async function startListening(checkout: Checkout): Promise<ListeningServer> {
   }
 }
 
-function openStream(port: number, bearer: string, uri: string): Promise<{ told(): number; close(): void }> {
+function openStream(port: number, bearer: string, uri: string): Promise<{ sent(): number; close(): void }> {
   const body = message('subscriptions/listen', { notifications: { resourceSubscriptions: [uri] } })
   return new Promise((resolve, reject) => {
     const headers = { ...writeHeaders('subscriptions/listen', bearer), 'content-type': 'application/json' }
     const request = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: '/mcp', headers, agent: false })
     request.once('error', reject)
     request.once('response', (response: IncomingMessage) => {
-      let told = -1
+      let sent = -1
       response.setEncoding('utf8').on('data', (text: string) => {
-        told += text.split('event: message').length - 1
-        if (told === 0) resolve({ told: () => told, close: () => request.destroy() })
+        sent += text.split('event: message').length - 1
+        if (sent === 0) resolve({ sent: () => sent, close: () => request.destroy() })
       })
       response.once('error', () => {})
       if (response.statusCode !== 200) reject(new Error(`Answered ${response.statusCode}`))
@@ -274,10 +274,10 @@ async function listening(name: string, checkout: Checkout, count: number): Promi
     name,
     async measure(): Promise<Figures> {
       await sleep(WARM_MS)
-      const [before, told] = [server.program.use().cpuMs, streams.told()]
+      const [before, sent] = [server.program.use().cpuMs, streams.sent()]
       for (const end = performance.now() + LISTENING_MS; performance.now() < end; await sleep(CHANGES_MS))
         await server.change(++value)
-      return { cpu: server.program.use().cpuMs - before, told: streams.told() - told }
+      return { cpu: server.program.use().cpuMs - before, sent: streams.sent() - sent }
     },
     async close() {
       streams.close()

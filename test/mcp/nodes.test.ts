@@ -29,7 +29,7 @@ after(async () => {
   await stopOwnPostgres()
 })
 
-/** The same token at both nodes. */
+/** Clients of both nodes with one token. */
 async function clients(): Promise<[McpClient, McpClient]> {
   const token = await agentToken(one)
   return [new McpClient(one, token), new McpClient(other, token)]
@@ -76,7 +76,7 @@ test('a watch of one node goes on at the other', async () => {
   assert.deepEqual([again.structuredContent.reset, again.structuredContent.put], [false, []])
 })
 
-test('what initialize of one node began goes on at the other; a live chart too, and who listens there is told', async () => {
+test('what initialize of one node began goes on at the other; a live chart too, and its listener there is notified', async () => {
   const [here, there] = await clients()
   assert.equal((await here.legacy('initialize', { protocolVersion: '2025-11-25' })).status, 200)
   const listed = await there.legacy('tools/call', { name: 'list_tables', arguments: { search: 'shared' } })
@@ -87,7 +87,7 @@ test('what initialize of one node began goes on at the other; a live chart too, 
   const { body, headers } = there.envelope('subscriptions/listen', { notifications })
   const left = new AbortController()
   const stream = await there.open(body, headers, left.signal)
-  const told = (async () => {
+  const sent = (async () => {
     let text = ''
     for await (const piece of stream.body ?? []) {
       text += Buffer.from(piece).toString()
@@ -96,7 +96,7 @@ test('what initialize of one node began goes on at the other; a live chart too, 
     return text
   })()
   await write('INSERT INTO shared (id, price) VALUES (7, 1)')
-  assert.ok((await told).includes(`gatehouse://watch/${id}`))
+  assert.ok((await sent).includes(`gatehouse://watch/${id}`))
   left.abort()
   const { structuredContent } = await there.call('changes', { id, since, format: 'json' })
   assert.deepEqual(structuredContent.put.at(-1).row, [7, '1.0000'])

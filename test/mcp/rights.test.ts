@@ -111,12 +111,12 @@ onEveryEngineInLongRuns('agents and rights', (at) => {
     assert.equal((await client.request('resources/read', { uri })).body.error.code, -32602)
     assert.match(await client.error('read_feed', { feed: 'Prices', topic: 'XNYS/ACME' }), /^Licence\./)
     assert.match(await client.error('changes', { id, since }), /^Licence\./)
-    const told = await stream.text()
-    assert.match(told, /"resultType":"complete"/)
+    const sent = await stream.text()
+    assert.match(sent, /"resultType":"complete"/)
     left.abort()
   })
 
-  test('a licence that ends while a watch waits ends the wait within a second; who listens learns that it is over', async () => {
+  test('a licence that ends while a watch waits ends the wait within a second, and the streams of its listeners', async () => {
     const statement = 'SELECT id, price FROM ticks ORDER BY id'
     const { structuredContent } = await client.call('watch', { statement, format: 'json' })
     const { id, since } = structuredContent
@@ -124,12 +124,12 @@ onEveryEngineInLongRuns('agents and rights', (at) => {
     const { body, headers } = client.envelope('subscriptions/listen', { notifications })
     const left = new AbortController()
     const stream = await client.open(body, headers, left.signal)
-    const told = collect(stream)
+    const sent = collect(stream)
     const [reply, took] = await whileItEnds('NYSE', () => client.call('changes', { id, since, wait: 25 }))
     assert.match(reply.content[0].text, /^Licence\.Needed/)
     assert.ok(took < 3_000, `${took} ms`)
-    await until('the listener is told', 3_000, () => told.text.includes('"resultType":"complete"'))
-    assert.match(told.text, /notifications\/resources\/updated/)
+    await until('the stream has ended', 3_000, () => sent.text.includes('"resultType":"complete"'))
+    assert.match(sent.text, /notifications\/resources\/updated/)
     const again = await client.open(body, headers, left.signal)
     const acknowledged = collect(again)
     await until('it is acknowledged', 3_000, () => acknowledged.text.includes('acknowledged'))
@@ -193,10 +193,10 @@ onEveryEngineInLongRuns('agents and rights', (at) => {
 
 /** What a stream has sent so far. */
 function collect(stream: Response): { readonly text: string } {
-  const told = { text: '' }
+  const sent = { text: '' }
   const read = async () => {
-    for await (const piece of stream.body ?? []) told.text += Buffer.from(piece).toString()
+    for await (const piece of stream.body ?? []) sent.text += Buffer.from(piece).toString()
   }
   read().catch(() => {})
-  return told
+  return sent
 }

@@ -119,7 +119,7 @@ onEveryEngine('tools of agents', (place) => {
     assert.equal(structuredContent.more, true)
   })
 
-  test('no row can look like two, or like a line of ours, and nothing in it is invisible', async () => {
+  test('no row can look like two, or like a line of the server, and nothing in it is invisible', async () => {
     await write('CREATE TABLE hostile (id Integer PRIMARY KEY, note Text)')
     const notes = [
       'a\nb',

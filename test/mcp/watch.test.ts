@@ -1,4 +1,4 @@
-/** Watches of agents: what has changed since a number, waits, resets, and streams that tell of changes. */
+/** Watches of agents: what has changed since a number, waits, resets, and streams of notifications. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ADMIN, signIn } from '../support/demo-user.ts'

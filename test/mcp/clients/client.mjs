@@ -24,9 +24,9 @@ async function listen(uri, change) {
   })
   const subscription = await client.listen({ resourceSubscriptions: [uri] })
   await change()
-  const told = await updated
+  const changed = await updated
   await subscription.close()
-  return told
+  return changed
 }
 
 const isModern = config.mode !== 'legacy'

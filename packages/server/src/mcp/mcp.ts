@@ -61,7 +61,7 @@ export interface McpOptions {
 
 export interface Mcp {
   readonly group: RouteGroup
-  /** Ends the streams of those who listen. */
+  /** Ends all streams. */
   stop(): void
 }
 

@@ -22,7 +22,7 @@ export const writeText: Rule = ({ pieces, index, hint }) => {
   return isCompared && /^\w+$/.test(text) ? [pieces.replace(span, `'${text}'`)] : []
 }
 
-/** A function of another dialect, or one of ours with other arguments. */
+/** A function of another dialect, or one of IQL with wrong arguments. */
 export const correctCall: Rule = (mistake) => {
   const { pieces, index } = mistake
   const call = pieces.call(index)

@@ -1,4 +1,4 @@
-/** Data as text for a model: one line, nothing invisible, nothing that could be taken for a line of ours. */
+/** Data as text for a model: one line, nothing invisible, nothing that looks like a line of the server. */
 
 /** Line ends, controls, marks of direction, zero-width and tag characters, halves of surrogates, and what renders as nothing. */
 const UNSAFE = /[\\\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
@@ -10,7 +10,7 @@ const SHORT: ReadonlyMap<string, string> = new Map([
   ['\t', '\\t'],
 ])
 
-/** What most texts are made of. */
+/** Nothing to escape, which is true of most texts. */
 const PLAIN = /^[ -[\]-~]*$/
 
 export function escapeText(text: string): string {
@@ -18,7 +18,7 @@ export function escapeText(text: string): string {
   return text.replace(UNSAFE, (found) => SHORT.get(found) ?? `\\u{${found.codePointAt(0)?.toString(16)}}`)
 }
 
-/** JSON in which nothing is invisible: the same value. */
+/** The JSON with escapes for what is invisible; its value stays as it is. */
 export function escapeJson(json: string): string {
   return json.replace(UNSAFE, (found) => {
     if (found === '\\') return found
@@ -27,7 +27,7 @@ export function escapeJson(json: string): string {
   })
 }
 
-/** The beginning of a text, of at most so many bytes of UTF-8; undefined if it is no longer than that. */
+/** The beginning of a text, at most `most` bytes of UTF-8; undefined if the text is no longer than that. */
 export function cutBytes(text: string, most: number): string | undefined {
   if (text.length * 3 <= most) return undefined
   const bytes = Buffer.from(text)

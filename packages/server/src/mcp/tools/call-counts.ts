@@ -13,7 +13,7 @@ const WRITE_MS = 2_000
 const FORGET_MS = 3_600_000
 /** Longer than a grant can be without a use. */
 const KEPT_MS = 90 * 86_400_000
-/** One statement writes so many. */
+/** Grants in one statement. */
 const AT_ONCE = 500
 
 export class CallCounts {

@@ -98,7 +98,7 @@ export async function observe(
   }
 }
 
-/** More than any result of rows has: clients cut what is longer, and would lose its end without a word. */
+/** More than any result of rows has: clients cut longer texts without saying so. */
 const MOST_BYTES = 72 * 1024
 
 function cutText(text: string): string {
@@ -119,7 +119,7 @@ function inSpan(
   return trace.runIn({ name: `tools/call ${tool}`, traceparent, attributes }, act)
 }
 
-/** Faults of ours are not for the model: they are thrown. */
+/** Bugs of the server are not for the model: they are thrown. */
 function describeFailure(
   thrown: unknown,
   statement: string | undefined,
