@@ -17,7 +17,8 @@ export interface Rows {
   readonly rows: readonly (readonly Value[])[]
   /** Rows follow that were not read. */
   readonly hasMore: boolean
-  readonly milliseconds: number
+  /** Undefined where it is not measured. */
+  readonly milliseconds?: number | undefined
   /** Which rows are as they were, and which are left out. */
   readonly licence: readonly LicenceLabel[]
 }
@@ -58,7 +59,8 @@ function writeText(
   const hasMore = moreFollow || isCut
   const types = columns.map(({ name, type }) => `${escapeText(name)} ${type}`).join(', ')
   const count = `${counted(lines.length, 'row')}${hasMore ? ', more follow' : ''}`
-  const head = `${count} · ${cutBytes(types, 4096) ?? types} · ${Math.round(milliseconds)} ms`
+  const time = milliseconds === undefined ? [] : [`${Math.round(milliseconds)} ms`]
+  const head = [count, cutBytes(types, 4096) ?? types, ...time].join(' · ')
   const tail = hasMore
     ? [`# ${isCut ? `Cut at ${bytes / 1024} KiB` : 'More rows follow'}: ${goOn(writeAfter?.(lines.length))}`]
     : []

@@ -119,12 +119,16 @@ export class Statements {
   refuseWrites(statement: string): void {
     // A SELECT has no part that writes; the parser runs once for it.
     if (/^\s*select\b/i.test(statement)) return
+    // The error of a write that is not complete would say how to complete it.
+    if (!WRITE.test(statement) && this.#isRead(statement)) return
+    throw refuse('Request.WritesRefused', 'Agents read and never write; a person can run this in the console', {
+      members: { Hint: `Show the person the statement, and ${this.#issuer}/console` },
+    })
+  }
+
+  #isRead(statement: string): boolean {
     const parsed = parse(statement, this.#query.planner.limits)
-    const isRead = parsed.kind === 'explain' ? parsed.statement.kind === 'query' : READS.has(parsed.kind)
-    if (!isRead)
-      throw refuse('Request.WritesRefused', 'Agents read and never write; a person can run this in the console', {
-        members: { Hint: `Show the person the statement, and ${this.#issuer}/console` },
-      })
+    return parsed.kind === 'explain' ? parsed.statement.kind === 'query' : READS.has(parsed.kind)
   }
 
   async #inTurn<Result>(principal: Principal, act: () => Promise<Result>): Promise<Result> {
@@ -226,6 +230,7 @@ function clientLeft(): Refusal {
   return refuse('Limit.Cancelled', 'The client closed the connection')
 }
 
+const WRITE = /^\s*(insert|update|delete|create|alter|drop|refresh|merge|truncate|grant|revoke)\b/i
 const READS: ReadonlySet<string> = new Set(['query', 'explain-live', 'describe', 'show-tables'])
 
 function readSkip(after: string, identity: string): number {

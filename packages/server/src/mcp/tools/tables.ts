@@ -3,7 +3,7 @@ import { typeName } from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'
 import { pageOfTables, type QueryService, requireTable, viewFor } from '../../query/index.ts'
 import type { Call } from '../protocol/features.ts'
-import { counted, shortText } from '../text/escape.ts'
+import { shortText } from '../text/escape.ts'
 import { writeRows } from '../text/rows.ts'
 import { quoteName } from './names.ts'
 import { RowCounts } from './row-counts.ts'
@@ -49,7 +49,7 @@ export function listTablesTool(query: QueryService): ToolDefinition {
         after = next ?? ''
       }
       const tail = isEnd ? [] : [`# More follow: call again with after "${shortText(after)}", or search.`]
-      const head = `${counted(lines.length, 'table')} (views among them)`
+      const head = `${lines.length} ${lines.length === 1 ? 'table or view' : 'tables and views'}`
       return { text: [head, ...lines, ...tail].join('\n') }
     },
   }

@@ -174,7 +174,7 @@ function describeChanges(
 ): State {
   if (columns !== undefined) {
     const rows = put.slice(0, BUDGET.rows).map(({ row }) => row)
-    const whole = { columns, rows, hasMore: rows.length < put.length, milliseconds: 0, licence }
+    const whole = { columns, rows, hasMore: rows.length < put.length, licence }
     const { text, shown } = writeRows(whole, BUDGET, 'text', undefined)
     const keyed = keyedRows(columns, put, BUDGET.bytes)
     const written = { text, structured: { ...keyed, ...licenceMember(licence) } }
