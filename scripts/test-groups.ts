@@ -101,9 +101,15 @@ function findFamily(name: string) {
 
 /** A suite for each file, so that its hooks run before and after its own tests. */
 function buildSource(root: string, names: readonly string[], timeout: number): string {
-  const suites = names.map((name) => {
-    const url = pathToFileURL(join(root, name)).href
-    return `describe(${JSON.stringify(name)}, { timeout: ${timeout} }, () => import(${JSON.stringify(url)}))\n`
+  const [times, ...files] = ['test/support/processor-time.ts', ...names].map((name) =>
+    JSON.stringify(pathToFileURL(join(root, name)).href),
+  )
+  const suites = names.map((file, index) => {
+    const name = JSON.stringify(file)
+    return `describe(${name}, { timeout: ${timeout} }, () => {
+  before(() => beginFile(${name}))
+  return import(${files[index]})
+})\n`
   })
-  return `import { describe } from 'node:test'\n${suites.join('')}`
+  return `import { before, describe } from 'node:test'\nimport { beginFile } from ${times}\n${suites.join('')}`
 }

@@ -17,7 +17,7 @@ import {
   startPostgres,
   TEMPLATE,
 } from '../test/support/postgres.ts'
-import { type ProcessorTime, readTimes, TIMES_FOLDER } from '../test/support/processor-time.ts'
+import { type ProcessorTime, type ProcessTimes, readTimes, TIMES_FOLDER } from '../test/support/processor-time.ts'
 import { startTestServer } from '../test/support/server.ts'
 import { makeTemplates, removeTemplates, SQLITE_TEMPLATES } from '../test/support/sqlite-template.ts'
 import { makeWrittenFolder, searchWritten, WRITTEN_FOLDER } from '../test/support/written.ts'
@@ -346,16 +346,22 @@ function showSlowest(results: readonly FileResult[]): void {
     process.stdout.write(`${(milliseconds / 1000).toFixed(1).padStart(6)} s  ${readName(file)}\n`)
 }
 
-function showDurations(results: readonly FileResult[], processorTimes: ReadonlyMap<string, ProcessorTime>): void {
-  const rows = results.map(({ file, milliseconds }) => {
-    const { own, started } = processorTimes.get(file) ?? { own: 0, started: 0 }
-    return { name: readName(file), used: own + started, started, took: milliseconds / 1000 }
-  })
+function showDurations(results: readonly FileResult[], times: ReadonlyMap<string, ProcessTimes>): void {
   const seconds = (count: number) => `${count.toFixed(1).padStart(6)} s`
+  const longestFirst = <Row extends ProcessorTime>(rows: readonly Row[]) =>
+    rows.toSorted((one, other) => other.own + other.started - one.own - one.started)
+  const processes = results.map(({ file, milliseconds }) => {
+    const { own, started, files } = times.get(file) ?? { own: 0, started: 0, files: [] }
+    return { name: readName(file), own, started, files, took: milliseconds / 1000 }
+  })
   process.stdout.write('# processor time, that of the processes which it started, and time, of each process\n')
-  for (const { name, used, started, took } of rows.toSorted((one, other) => other.used - one.used))
-    process.stdout.write(`${seconds(used)} ${seconds(started)} ${seconds(took)}  ${name}\n`)
-  const sum = rows.reduce((total, { used }) => total + used, 0)
+  for (const { name, own, started, took } of longestFirst(processes))
+    process.stdout.write(`${seconds(own + started)} ${seconds(started)} ${seconds(took)}  ${name}\n`)
+  const files = longestFirst(processes.flatMap((one) => one.files))
+  if (files.length > 0) process.stdout.write('# processor time of the files of groups, once they are loaded\n')
+  for (const { name, own, started } of files)
+    process.stdout.write(`${seconds(own + started)} ${seconds(started)}  ${name}\n`)
+  const sum = processes.reduce((total, { own, started }) => total + own + started, 0)
   process.stdout.write(`${seconds(sum)} of processor time, without PostgreSQL\n`)
 }
 

@@ -8,7 +8,10 @@ export const TIMES_FOLDER = 'TEST_TIMES'
 const folder = process.env[TIMES_FOLDER]
 const file = process.argv[1] ?? ''
 if (folder !== undefined && /\.test\.m?[jt]s$/.test(file) && existsSync('/proc/self/stat'))
-  process.on('exit', () => writeFileSync(join(folder, String(process.pid)), JSON.stringify({ file, ...used() })))
+  process.on('exit', () => {
+    const files = begun.map(({ name, at }, index) => ({ name, ...between(at, begun[index + 1]?.at ?? used()) }))
+    writeFileSync(join(folder, String(process.pid)), JSON.stringify({ file, ...used(), files }))
+  })
 
 /** In seconds. */
 export interface ProcessorTime {
@@ -17,10 +20,26 @@ export interface ProcessorTime {
   readonly started: number
 }
 
+export interface ProcessTimes extends ProcessorTime {
+  /** Of the files of a group. */
+  readonly files: readonly (ProcessorTime & { readonly name: string })[]
+}
+
+const begun: { readonly name: string; readonly at: ProcessorTime }[] = []
+
+/** For a group: its files are loaded together, and their tests run one file after another. */
+export function beginFile(name: string): void {
+  if (folder !== undefined) begun.push({ name, at: used() })
+}
+
 /** By file. */
-export function readTimes(written: string): ReadonlyMap<string, ProcessorTime> {
+export function readTimes(written: string): ReadonlyMap<string, ProcessTimes> {
   const times = readdirSync(written).map((name) => JSON.parse(readFileSync(join(written, name), 'utf8')))
   return new Map(times.map(({ file, ...time }) => [file, time]))
+}
+
+function between(begin: ProcessorTime, end: ProcessorTime): ProcessorTime {
+  return { own: end.own - begin.own, started: end.started - begin.started }
 }
 
 /** proc(5): utime, stime, cutime and cstime, in hundredths of a second. */
