@@ -10,6 +10,8 @@ import { fill, html } from '../../packages/server/src/identity/pages/html.ts'
 import { chooseLanguage, LANGUAGE_TAGS } from '../../packages/server/src/identity/pages/messages/language.ts'
 import { languageTag, offeredLanguages } from '../../packages/server/src/lib/language-tags.ts'
 import { isTimeZone, timeZones } from '../../packages/server/src/lib/time-zones.ts'
+import { anyText } from '../support/any-text.ts'
+import { checks } from '../support/checks.ts'
 import { openPlace } from '../support/engines.ts'
 import { decodeEntities, linksTo } from '../support/html-form.ts'
 import { ALICE, authorizeUrl, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
@@ -18,12 +20,12 @@ import { signIn } from '../support/visitor.ts'
 
 test('C-06: the html tag escapes every text', () => {
   fc.assert(
-    fc.property(fc.string({ unit: 'binary' }), (text) => {
+    fc.property(anyText(), (text) => {
       const written = html`<p title="${text}">${text}</p>`.toString()
       const [, attribute, content] = /^<p title="([^"<>]*)">([^<>]*)<\/p>$/s.exec(written) ?? []
       return decodeEntities(attribute ?? '') === text && decodeEntities(content ?? '') === text
     }),
-    { numRuns: 2000 },
+    { numRuns: checks(2000) },
   )
   assert.equal(html`${[html`<b>${'<'}</b>`, undefined, false, 3]}`.toString(), '<b>&lt;</b>3')
 })
@@ -40,7 +42,7 @@ test('WCAG 2.2 §1.4.3: shades of every brand colour are readable on light and d
         assert.ok(contrast(buttonHover, buttonText) >= 4.5, `${buttonText} on ${buttonHover}`)
       }
     }),
-    { numRuns: 2000 },
+    { numRuns: checks(2000) },
   )
   assert.equal(contrast('#000000', '#ffffff'), 21)
 })

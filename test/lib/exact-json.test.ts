@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseExactly, parseInSteps, parseJson, parseNumbers } from '../../packages/server/src/lib/exact-json.ts'
+import { checks } from '../support/checks.ts'
 
 function parsed(text: string): unknown {
   const steps = parseInSteps(text)
@@ -75,7 +76,7 @@ const TOKENS = [
 
 test('random texts', () => {
   const random = createRandom(7)
-  for (let round = 0; round < 20_000; round++) {
+  for (let round = 0; round < checks(20_000); round++) {
     const text = Array.from({ length: 1 + random(9) }, () => TOKENS[random(TOKENS.length)]).join('')
     const expected = outcome(parseExactly, text)
     assert.equal(outcome(parsed, text), expected, JSON.stringify(text))
@@ -115,7 +116,7 @@ test('random names, of which any character may be escaped, and repeated ones', (
     const items = Array.from({ length: random(5) }, () => value(depth + 1))
     return kind === 3 ? `[${items}]` : `{${items.map((item) => `${name()}${' '.repeat(random(2))}:${item}`)}}`
   }
-  for (let round = 0; round < 10_000; round++) {
+  for (let round = 0; round < checks(10_000); round++) {
     const text = value(0)
     const expected = outcome(parsed, text)
     assert.notEqual(expected, 'refused', text)

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { Refusal } from 'gatehouse-protocol'
 import { bind } from '../../../packages/iql/src/bind/binder.ts'
 import { parse } from '../../../packages/iql/src/syntax/parser.ts'
+import { checks } from '../../support/checks.ts'
 import { marketCatalogue } from './market-catalogue.ts'
 import { print } from './print.ts'
 import { withoutPositions } from './refusals.ts'
@@ -27,7 +28,7 @@ test('parse(print(x)) = x for any tree', () => {
     fc.property(statements, (statement) => {
       assert.deepEqual(withoutPositions(parse(print(statement), LIMITS)), withoutPositions(statement))
     }),
-    { numRuns: 300 },
+    { numRuns: checks(300) },
   )
 })
 
@@ -43,7 +44,7 @@ test('random text is parsed or refused, and what is parsed survives printing and
       }
       assert.deepEqual(withoutPositions(parse(print(tree))), withoutPositions(tree))
     }),
-    { numRuns: 3000 },
+    { numRuns: checks(3000) },
   )
 })
 
@@ -58,6 +59,6 @@ test('any tree is bound or refused, and never fails otherwise', () => {
         assert.ok(error instanceof Refusal, error instanceof Error ? error.stack : String(error))
       }
     }),
-    { numRuns: 400 },
+    { numRuns: checks(400) },
   )
 })

@@ -13,11 +13,12 @@ import type {
   SelectItem,
   TypeRef,
 } from '../../../packages/iql/src/syntax/ast-query.ts'
+import { anyText } from '../../support/any-text.ts'
 
 const at = 0
 
 const wellFormed = (text: string) => text.isWellFormed() && !text.includes('\0')
-const anyText = fc.string({ unit: 'binary', maxLength: 12 }).filter(wellFormed)
+const someText = anyText({ maxLength: 12 }).filter(wellFormed)
 const words = fc.constantFrom(
   'trades',
   'orders',
@@ -46,7 +47,7 @@ const words = fc.constantFrom(
   'fetch',
 )
 const name: fc.Arbitrary<Name> = fc
-  .oneof({ weight: 5, arbitrary: words }, { weight: 1, arbitrary: anyText.filter((text) => text !== '') })
+  .oneof({ weight: 5, arbitrary: words }, { weight: 1, arbitrary: someText.filter((text) => text !== '') })
   .map((text) => ({ text, at }))
 const functionName: fc.Arbitrary<Name> = fc
   .constantFrom('abs', 'count', 'left', 'right', 'coalesce', 'no_such', 'date', 'filter')
@@ -65,13 +66,13 @@ const typeRef: fc.Arbitrary<TypeRef> = fc.record({ name, arguments: fc.array(fc.
 
 const literal: fc.Arbitrary<Expression> = fc.oneof(
   fc.record({ kind: fc.constant('number' as const), text: numberText, at: fc.constant(at) }),
-  fc.record({ kind: fc.constant('text' as const), value: anyText, at: fc.constant(at) }),
+  fc.record({ kind: fc.constant('text' as const), value: someText, at: fc.constant(at) }),
   fc.record({ kind: fc.constant('boolean' as const), value: fc.boolean(), at: fc.constant(at) }),
   fc.constant({ kind: 'null' as const, at }),
   fc.record({
     kind: fc.constant('typed' as const),
     type: fc.constantFrom('Timestamp', 'Date', 'Time', 'Interval', 'Uuid', 'Json'),
-    value: anyText,
+    value: someText,
     at: fc.constant(at),
   }),
   fc.record({ kind: fc.constant('bytes' as const), hex: fc.constantFrom('', '00', '0aff'), at: fc.constant(at) }),
@@ -307,7 +308,7 @@ const need = fc.oneof(
   fc.tuple(acr, age).map(([level, seconds]) => ({ ...level, ...seconds })),
 )
 
-const retention = fc.record({ time: anyText, on: name, at: fc.constant(at) })
+const retention = fc.record({ time: someText, on: name, at: fc.constant(at) })
 
 const insert = fc.record({
   kind: fc.constant('insert' as const),
@@ -363,12 +364,12 @@ export const statements: fc.Arbitrary<Statement> = fc.oneof(
       keys: few(
         fc.record({ kind: fc.constantFrom('primary-key', 'unique'), columns: some(name), at: fc.constant(at) }),
       ),
-      readScope: maybe(anyText),
-      writeScope: maybe(anyText),
+      readScope: maybe(someText),
+      writeScope: maybe(someText),
       rowFilter: maybe(trees.expression),
       readNeed: maybe(need),
       writeNeed: maybe(need),
-      comment: maybe(anyText),
+      comment: maybe(someText),
       live: maybe(fc.boolean()),
       columnar: maybe(fc.boolean()),
       retention: maybe(fc.option(retention)),
@@ -394,12 +395,12 @@ export const statements: fc.Arbitrary<Statement> = fc.oneof(
       fc
         .record({
           kind: fc.constant('set' as const),
-          readScope: maybe(fc.option(anyText)),
-          writeScope: maybe(fc.option(anyText)),
+          readScope: maybe(fc.option(someText)),
+          writeScope: maybe(fc.option(someText)),
           rowFilter: maybe(fc.option(trees.expression)),
           readNeed: maybe(fc.option(need)),
           writeNeed: maybe(fc.option(need)),
-          comment: maybe(fc.option(anyText)),
+          comment: maybe(fc.option(someText)),
           live: maybe(fc.boolean()),
           columnar: maybe(fc.boolean()),
           retention: maybe(fc.option(retention)),
@@ -444,7 +445,7 @@ export const soup: fc.Arbitrary<string> = fc
         ),
       },
       fc.constantFrom("'x'", '"q"', "x'00'", '--', '/*', '*/', "'", '"', '\n', '\0', '\ud800', '😀'),
-      anyText,
+      someText,
     ),
     { maxLength: 40 },
   )
