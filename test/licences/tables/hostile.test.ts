@@ -76,6 +76,59 @@ onEveryEngine('hostile readers of licensed tables', (at) => {
     assert.doesNotMatch(analyzed, /_gh_|3 rows/)
   })
 
+  test('of a table with several products, rows without a licence fail nothing and are counted nowhere', async () => {
+    const given = await place.admin('POST', '/entitlements', {
+      ...{ product: 'LSE', user: 'alice', access: 'realtime', from: '2020-01-01' },
+    })
+    assert.equal(given.status, 201)
+    for (const [statement, expected] of [
+      ['SELECT id FROM ticks', [[2]]],
+      ['SELECT id FROM ticks WHERE 100 / (price - 11) > 0', [[2]]],
+      ['SELECT id FROM ticks WHERE 100 / (price - 13) < 0', [[2]]],
+      ['SELECT id FROM ticks WHERE CAST(note AS Integer) > 0', [[2]]],
+      ['SELECT id FROM ticks ORDER BY 100 / (price - 13), CAST(note AS Integer)', [[2]]],
+      ['SELECT count(*) AS n FROM ticks GROUP BY 100 / (price - 11)', [[1]]],
+      ['SELECT sum(CAST(note AS Integer)) AS s FROM ticks', [['2']]],
+      ['SELECT min(100 / (price - 13)) OVER () < 0 AS x FROM ticks', [[true]]],
+      ['SELECT t.id FROM own o JOIN ticks t ON CAST(t.note AS Integer) = o.id', [[2]]],
+      [
+        'SELECT o.id FROM own o WHERE EXISTS (SELECT 1 FROM ticks t WHERE 100 / (t.price - 11) > o.id) ORDER BY o.id',
+        [[1], [2], [3]],
+      ],
+      ['SELECT o.id FROM own o LEFT JOIN ticks t ON t.price = o.price WHERE t.id IS NULL ORDER BY o.id', [[1], [3]]],
+      ['SELECT o.id FROM own o ASOF JOIN ticks t ON o.price >= t.price AND o.venue = t.venue', [[2]]],
+      ['SELECT count(DISTINCT venue) AS n FROM ticks HAVING min(100 / (price - 11)) > 0', [[1]]],
+      ['SELECT id FROM ticks LIMIT 10 OFFSET 1', []],
+      ["SELECT id FROM ticks WHERE venue = 'XLON' OR 100 / (price - 13) > 0", [[2]]],
+      ["SELECT id FROM ticks WHERE venue IN ('XLON', 'NONE')", [[2]]],
+    ] as const)
+      assert.deepEqual(await place.rows(statement), expected, statement)
+    const analyzed = (await place.rows('EXPLAIN ANALYZE SELECT id FROM ticks WHERE price > 0')).join('\n')
+    assert.match(analyzed, /1 row in/)
+    assert.doesNotMatch(analyzed, /_gh_|3 rows|2 rows|[Rr]emoved/)
+    const session = await place.wire()
+    const copied = await session.query('COPY (SELECT id, price FROM ticks) TO STDOUT')
+    assert.equal(copied.copied.toString(), '2\t12\n')
+    for (const statement of [
+      "SELECT n_live_tup FROM pg_stat_user_tables WHERE relname = 'ticks'",
+      "SELECT relpages FROM pg_class WHERE relname = 'ticks'",
+      "SELECT most_common_vals FROM pg_stats WHERE tablename = 'ticks'",
+      "SELECT pg_relation_size('ticks')",
+      "SELECT pg_total_relation_size('ticks')",
+    ]) {
+      const answer = await session.query(statement)
+      const values = texts(answer)
+        .flat()
+        .filter((value) => value !== null)
+      assert.ok(
+        values.every((value) => ['0', '-1'].includes(value)),
+        `${statement}: ${values}`,
+      )
+    }
+    session.close()
+    assert.equal((await place.admin('DELETE', `/entitlements/${encodeURIComponent(given.body.id)}`)).status, 204)
+  })
+
   test('views of their own have what is theirs', async () => {
     await asAdmin(
       "CREATE VIEW peek READ SCOPE 'Platform/Market' AS SELECT d.id, t.price FROM depth d JOIN ticks t ON t.id = d.id",
