@@ -124,6 +124,7 @@ const LONG = [
   'query/retention/hostile',
   'query/split-groups',
 
+  'replication/derived',
   'replication/disk-full',
   'replication/erasure',
   'replication/instants',
