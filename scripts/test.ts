@@ -9,6 +9,7 @@ import { basename, join, relative, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
+import Sqlite from 'better-sqlite3'
 import { openDatabase } from '../packages/server/src/store/database/database.ts'
 import {
   createPostgresDatabase,
@@ -20,6 +21,7 @@ import {
 import { type ProcessorTime, type ProcessTimes, readTimes, TIMES_FOLDER } from '../test/support/processor-time.ts'
 import { startTestServer } from '../test/support/server.ts'
 import { makeTemplates, removeTemplates, SQLITE_TEMPLATES } from '../test/support/sqlite-template.ts'
+import { until } from '../test/support/until.ts'
 import { makeWrittenFolder, searchWritten, WRITTEN_FOLDER } from '../test/support/written.ts'
 import { endLateFiles } from './test-deadlines.ts'
 import { useFolderInMemory } from './test-folder.ts'
@@ -253,7 +255,21 @@ async function createTemplate(): Promise<PostgresDatabase> {
 }
 
 async function startOnce(dataFolder: string, flags: Readonly<Record<string, string>>): Promise<void> {
-  await (await startTestServer({ engine: 'sqlite', dataFolder, databaseUrl: '' }, { flags, isFirstStart: true })).stop()
+  const server = await startTestServer({ engine: 'sqlite', dataFolder, databaseUrl: '' }, { flags, isFirstStart: true })
+  // Otherwise the servers of all tests would build them.
+  if (flags['--demo'] === 'true') await until('the views are built', 60_000, () => areViewsBuilt(dataFolder))
+  await server.stop()
+}
+
+function areViewsBuilt(dataFolder: string): boolean {
+  const database = new Sqlite(join(dataFolder, 'query.db'), { readonly: true })
+  try {
+    const count = 'SELECT count(*) AS waiting FROM _gh_views WHERE built = 0'
+    const [row] = database.prepare<[], { waiting: number }>(count).all()
+    return row?.waiting === 0
+  } finally {
+    database.close()
+  }
 }
 
 async function findFiles(): Promise<string[]> {

@@ -100,7 +100,7 @@ test('statements may have several lines, errors point, and Ctrl-C drops what was
 
 test('commands describe tables and change how results are shown; data and errors cannot control the terminal', async (t) => {
   const { type, ended } = await openShell(t, new Map([['x', '\u001b[31mred\u0007']]))
-  const tables = await type('\\d\r', '3 rows')
+  const tables = await type('\\d\r', '5 rows')
   assert.match(tables, /name +│ columns[\s\S]*\ninstruments +│ [\s\S]*\nquotes [\s\S]*\ntrades /)
   assert.match(await type('\\d quotes\r', '6 rows'), /\nquoted_at │ Timestamp /)
   assert.match(await type('\\d nothing\r', 'IQL.'), /no table nothing/)

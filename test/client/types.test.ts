@@ -29,7 +29,7 @@ test('only tables that the caller may read, with their descriptions', async () =
   assert.equal(status, 0, stderr)
   assert.match(
     stdout,
-    /export interface Tables \{\n {2}instruments: Instruments\n {2}quotes: Quotes\n {2}trades: Trades\n\}/,
+    /export interface Tables \{\n {2}bars_1h: Bars1h\n {2}bars_1m: Bars1m\n {2}instruments: Instruments\n {2}quotes: Quotes\n {2}trades: Trades\n\}/,
   )
   assert.match(stdout, /\/\*\* The latest trades \(demonstration data\) \*\/\nexport interface Trades \{/)
   assert.match(stdout, / {2}\/\*\* Decimal\(18, 4\) \*\/\n {2}price: string\n/)

@@ -174,14 +174,14 @@ test('a variable has one value for the whole board, a row sets it, and it is par
 })
 
 test('a page that is not seen holds no live statements', async () => {
-  await until('the tiles are live', LATE_MS, async () => (await liveStatements()) === 5)
+  await until('the tiles are live', LATE_MS, async () => (await liveStatements()) === 6)
   const turn = (state: string) =>
     hers.page.evaluate(`Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true });
       document.dispatchEvent(new Event('visibilitychange'))`)
   await turn('hidden')
   await until('nothing is live', LATE_MS, async () => (await liveStatements()) === 0)
   await turn('visible')
-  await until('the tiles are live again', LATE_MS, async () => (await liveStatements()) === 5)
+  await until('the tiles are live again', LATE_MS, async () => (await liveStatements()) === 6)
 })
 
 test('full screen has nothing but the board, until it is left', IN_LONG_RUNS, async () => {

@@ -48,7 +48,11 @@ onEveryEngineInLongRuns('mistakes of agents', (place) => {
     for (const [tool, args, expected] of [
       ['query', { sql: 'SELECT 1' }, /\nFor example: query \{"statement":"SHOW TABLES"\}$/],
       ['describe_table', { table: 'trade' }, /\nThis works: describe_table \{"table":"trades"\}$/],
-      ['describe_table', { table: 'nothing' }, /\nHint: list_tables lists them: instruments, quotes, trades\n/],
+      [
+        'describe_table',
+        { table: 'nothing' },
+        /\nHint: list_tables lists them: bars_1h, bars_1m, instruments, quotes, trades\n/,
+      ],
       ['saved_query', { name: 'none such' }, /\nThis works: saved_query \{\}$/],
       ['changes', { id: 'none', since: 1 }, /\nThis works: watch \{/],
       ['read_feed', { feed: 'None', topic: 'x' }, /\nThis works: list_feeds \{\}$/],

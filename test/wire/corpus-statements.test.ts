@@ -51,12 +51,15 @@ onEveryEngineInLongRuns('the corpus over the wire', (place, engine) => {
 
   /** Both begin without tables. */
   const clear = async (): Promise<void> => {
-    const LISTED = 'SELECT name, isview FROM cataloguetables WHERE issystem = FALSE ORDER BY isview DESC'
+    const LISTED =
+      'SELECT name, isview, ismaterialized FROM cataloguetables WHERE issystem = FALSE ORDER BY isview DESC, ismaterialized DESC'
     for (;;) {
       const rows = texts(await session.query(LISTED))
       if (rows.length === 0) return
-      for (const [name, isView] of rows) {
-        const statement = `DROP ${isView === 't' ? 'VIEW' : 'TABLE'} "${name}"`
+      for (const [name, isView, isMaterialized] of rows) {
+        const kind = isMaterialized === 't' ? 'MATERIALIZED VIEW' : isView === 't' ? 'VIEW' : 'TABLE'
+        // One that another reads goes in the next round.
+        const statement = `DROP ${kind} "${name}"`
         await Promise.all([session.query(statement), ask(statement)])
       }
     }

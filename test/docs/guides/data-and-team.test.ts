@@ -77,6 +77,30 @@ test('CSV to chart', async (t) => {
   }
 })
 
+test('From ticks to candles', async (t) => {
+  const guide = await openGuide('from-ticks-to-candles', settings())
+  t.after(() => guide.close())
+  guide.take('npm start')
+  await guide.run('./gatehouse login', { stdin: `${ADMIN.password}\n` })
+  await guide.run('create table ticks')
+  await guide.save('ticks.csv')
+  await guide.run('import ticks.csv')
+  await guide.save('minutes.iql')
+  await guide.run('from minutes where')
+  await guide.save('days.iql')
+  await guide.run('from days order by symbol, day')
+  const live = await guide.start('query --live', /09:01/)
+  await guide.run('insert into ticks')
+  await live.prints(/98\.75|31/)
+  await live.stop()
+  await guide.run('select symbol, open, close from days')
+  await guide.run('--full')
+  assert.match(await guide.run('explain alter table'), /minutes/)
+  assert.match(await guide.run('gatehouse view list'), /minutes/)
+  await guide.run('drop table ticks')
+  guide.finish()
+})
+
 test('Onboard and offboard a team', IN_LONG_RUNS, async (t) => {
   const guide = await openGuide('onboard-and-offboard', settings())
   t.after(() => guide.close())

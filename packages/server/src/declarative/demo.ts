@@ -137,6 +137,7 @@ export const DEMO: Declaration = {
         { name: 'venue', type: 'Text' },
         { name: 'executed_at', type: 'Timestamp', nullable: false },
       ],
+      indexes: [{ name: 'trades_symbol', columns: ['symbol', 'executed_at'] }],
       read_scope: 'Platform/Market',
       write_scope: 'Platform/Trading',
     },
@@ -153,6 +154,22 @@ export const DEMO: Declaration = {
       ],
       read_scope: 'Platform/Market',
       write_scope: 'Platform/Trading',
+    },
+  ],
+  views: [
+    {
+      name: 'bars_1m',
+      description: 'Bars of a minute, kept up to date (demonstration data)',
+      query: `SELECT symbol, time_bucket('1 minute', executed_at) AS bar, first(price, executed_at) AS open, max(price) AS high, min(price) AS low,
+        last(price, executed_at) AS close, sum(quantity) AS volume FROM trades GROUP BY symbol, bar`,
+      materialized: true,
+    },
+    {
+      name: 'bars_1h',
+      description: 'Bars of an hour, of those of a minute (demonstration data)',
+      query: `SELECT symbol, time_bucket('1 hour', bar) AS hour, first(open, bar) AS open, max(high) AS high, min(low) AS low,
+        last(close, bar) AS close, sum(volume) AS volume FROM bars_1m GROUP BY symbol, hour`,
+      materialized: true,
     },
   ],
 }

@@ -10,7 +10,7 @@ import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTES } from '../resources/attributes.ts'
 import { sharedNames, takenNames } from '../resources/controller-names.ts'
 import { CONTROLLERS } from '../resources/controllers.ts'
-import { type AnyResource, foldedKey, type SecretDigests } from '../resources/define-resource.ts'
+import { type AnyResource, type AnySection, foldedKey, type SecretDigests } from '../resources/define-resource.ts'
 import { FEEDS } from '../resources/feeds.ts'
 import { listResources } from '../resources/resources.ts'
 import { TABLES } from '../resources/tables.ts'
@@ -108,17 +108,18 @@ export async function findDeclared(
       documents,
       hasTicker: feeds.length > 0,
     }
-  const declaration = merge(market, file.declaration)
   // A table of the file does not get the demonstration rows, even if it has the same name.
   const own = new Set(file.declaration.tables?.map(({ name }) => name.toLowerCase()))
   const rows = new Map([...demo.DEMO_ROWS].filter(([name]) => !own.has(name)))
-  // The documents are about the tables of the demonstration.
+  // The views and the documents are about the tables of the demonstration.
+  const isWhole = rows.size === demo.DEMO_ROWS.size
+  const { views, ...others } = market
   return {
     ...file,
-    declaration,
+    declaration: merge(isWhole ? market : others, file.declaration),
     rows,
     hasTicker: feeds.length > 0,
-    ...(rows.size === demo.DEMO_ROWS.size ? { documents } : {}),
+    ...(isWhole && { documents }),
   }
 }
 
@@ -269,7 +270,7 @@ function listNames(declared: readonly { readonly name: string }[] = []): readonl
 
 /** The file takes precedence over demonstration data of the same name. */
 function merge(demo: Declaration, file: Declaration): Declaration {
-  const lists = [...listResources(), TABLES].map((resource) => {
+  const lists = [...listResources(), TABLES, VIEWS].map((resource: AnySection) => {
     const own = declaredIn(file, resource)
     const taken = new Set(own?.map((each) => foldedKey(resource, each)))
     const others = declaredIn(demo, resource)?.filter((each) => !taken.has(foldedKey(resource, each)))
