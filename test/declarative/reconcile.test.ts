@@ -9,6 +9,7 @@ import { apply } from '../../packages/server/src/declarative/apply.ts'
 import { BadDeclaration } from '../../packages/server/src/declarative/bad-declaration.ts'
 import { checkMeaning } from '../../packages/server/src/declarative/check-meaning.ts'
 import { checkShape } from '../../packages/server/src/declarative/check-shape.ts'
+import { defer } from '../../packages/server/src/declarative/deferral.ts'
 import { DEMO, DEMO_ROWS } from '../../packages/server/src/declarative/demo.ts'
 import { findDeclared, reconcile, summarise } from '../../packages/server/src/declarative/reconcile.ts'
 import type { Declaration } from '../../packages/server/src/declarative/shape.ts'
@@ -259,11 +260,20 @@ onEveryEngine('reconciling', (place) => {
     })
     assert.deepEqual(summarise(changes), { created: 11, changed: 0, deleted: 0 })
     assert.deepEqual([...declared.rows.keys()], ['instruments', 'quotes'])
+    assert.equal(declared.declaration.views, undefined, 'they read the trades of the demonstration')
     const [alice, admin] = await Promise.all(['alice', 'admin'].map((name) => stores.users.findByUsername(name)))
     assert.deepEqual([...(alice?.rights ?? [])], ['Platform/News'])
     assert.ok(admin?.rights.has('Identity/Admin') && admin.rights.has('Platform/Admin'))
     assert.ok(await verifyPassword(alice?.passwordHash ?? '', 'wonderland-1'))
   })
+})
+
+test('materialized views wait while nodes of an earlier version run; a file without them does not', () => {
+  const views = [{ name: 'counts', query: 'SELECT id, count(*) AS n FROM t GROUP BY id', materialized: true }]
+  const tables = [{ name: 't', columns: [{ name: 'id', type: 'Integer' }] }]
+  assert.deepEqual(defer({ tables, views }), { declaration: { tables }, sections: ['views'] })
+  assert.equal(defer({ tables, views: views.map(({ materialized, ...view }) => view) }), undefined)
+  assert.ok(defer(DEMO)?.sections.includes('views'))
 })
 
 test('the demonstration data is a valid declaration', async () => {

@@ -31,6 +31,12 @@ const SECTIONS: readonly DeferrableSection[] = [
     isIn: ({ roles = [] }) => roles.some(({ provisioned }) => provisioned === true),
     without: ({ roles = [], ...rest }) => ({ ...rest, roles: roles.map(({ provisioned, ...role }) => role) }),
   },
+  {
+    // Another view may read one of them.
+    section: 'views',
+    isIn: ({ views = [] }) => views.some(({ materialized }) => materialized === true),
+    without: ({ views, ...rest }) => rest,
+  },
 ]
 
 export interface Deferred {
