@@ -228,6 +228,35 @@ test('Live: rows change and move to their places; the method is named, and why a
   await summary().getByText('2 rows').waitFor()
 })
 
+test('a grouped result is kept as a materialized view, and the hint of a refusal is shown', async () => {
+  await admin.query`insert into ticks values (4, 'C', 4)`
+  await run('select symbol, count(*) as n, max(price) as high from ticks group by symbol order by symbol limit 10')
+  await summary().getByText('3 rows').waitFor()
+  await page.getByRole('button', { name: 'Keep this' }).click()
+  const dialog = page.locator('dialog')
+  await dialog.getByRole('textbox', { name: 'Name of the view' }).fill('highest')
+  await dialog.getByText('CREATE MATERIALIZED VIEW highest AS').waitFor()
+  assert.doesNotMatch(await dialog.innerText(), /LIMIT|ORDER BY/)
+  assert.deepEqual(await view.axe(), [])
+  await dialog.getByRole('button', { name: 'Keep', exact: true }).click()
+  await dialog.getByText('CREATE INDEX ticks_symbol ON ticks (symbol)').waitFor()
+  await admin.query`create index ticks_symbol on ticks (symbol)`
+  await dialog.getByRole('button', { name: 'Keep', exact: true }).click()
+  await page.getByText('highest follows its table from now on').waitFor({ timeout: LATE_MS })
+  await admin.query`refresh materialized view highest`
+  await run('select symbol, n from highest order by symbol')
+  await summary().getByText('3 rows').waitFor()
+  await page.getByRole('button', { name: 'Keep this' }).waitFor({ state: 'hidden' })
+  const structure = await scene.open('/tables/highest/structure')
+  await structure.page.getByText('materialized view').first().waitFor()
+  await structure.page.getByText('ready', { exact: true }).waitFor()
+  await structure.page.getByText(/^\d+\.\d s$/).waitFor()
+  assert.deepEqual(await structure.axe(), [])
+  await structure.context.close()
+  await admin.query`drop materialized view highest`
+  await admin.query`delete from ticks where id = 4`
+})
+
 test('a result is added to a board; several stand side by side; the plan has rows and times', async () => {
   await run('select symbol from ticks; select id from ticks order by id')
   await page.keyboard.press('Control+F')

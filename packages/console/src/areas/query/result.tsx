@@ -5,7 +5,7 @@ import { useEffect, useMemo } from 'preact/hooks'
 import type { ChartView } from '../../chart/chart.tsx'
 import { suitableKind } from '../../chart/choose.ts'
 import { findZone } from '../../chart/statement-zone.ts'
-import { type Connection, connection } from '../../gate.ts'
+import { type Connection, connection, may } from '../../gate.ts'
 import { rowsAs } from '../../grid/copy.ts'
 import { type ActiveCell, Grid } from '../../grid/grid.tsx'
 import type { GridModel } from '../../grid/model.ts'
@@ -37,6 +37,7 @@ import type { AddToBoardProps } from './add-to-board.tsx'
 import { AlertButton } from './alert-button.tsx'
 import { ChartPanel } from './chart-panel.tsx'
 import { download, startDownload } from './download.ts'
+import type { KeepViewProps } from './keep-view.tsx'
 import { type LiveState, openLive } from './live-result.ts'
 import { METHODS, Plan } from './plan.tsx'
 import { MOST_ROWS, type Outcome, type OutcomeState } from './run.ts'
@@ -292,6 +293,7 @@ function ResultMenus({
   readonly tab: QueryTab
 }) {
   const isAdding = useSignal(false)
+  const isKeeping = useSignal(false)
   const name = tabTitle(tab)
   const copy = async (format: 'tsv' | 'json' | 'csv') => {
     try {
@@ -344,6 +346,26 @@ function ResultMenus({
       >
         <span class="query-wide">Add to board</span>
       </Button>
+      {may('Platform/Admin') && GROUPED.test(outcome.text) && (
+        <Button
+          size="small"
+          icon="table"
+          title="Stores the rows in a materialized view, which follows its table"
+          onClick={() => {
+            isKeeping.value = true
+          }}
+        >
+          Keep this
+        </Button>
+      )}
+      {isKeeping.value && (
+        <KeepView
+          outcome={outcome}
+          onClose={() => {
+            isKeeping.value = false
+          }}
+        />
+      )}
       {isAdding.value && (
         <AddToBoard
           tab={tab}
@@ -355,6 +377,20 @@ function ResultMenus({
       )}
     </>
   )
+}
+
+/** A statement that groups rows: its result can be kept. The server says what else it needs. */
+const GROUPED = /\bgroup\s+by\b|\blatest\s+on\b/i
+
+/** Loaded when it is first opened. */
+function KeepView(props: KeepViewProps) {
+  const { data, error } = useLoad(() => import('./keep-view.tsx'), [])
+  useEffect(() => {
+    if (error === undefined) return
+    toastError(error, 'The dialog could not be loaded')
+    props.onClose()
+  }, [error])
+  return data === undefined ? null : <data.KeepView {...props} />
 }
 
 /** Loaded when it is first opened. */
