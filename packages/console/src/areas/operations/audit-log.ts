@@ -1,6 +1,6 @@
 /** Reading the audit log: page by page into the past, and as it is written. */
 import { read, withQuery } from '../../admin/requests.ts'
-import { pause, visible } from './polling.ts'
+import { pause, visible } from '../../ui/polling.ts'
 import type { AuditItem, AuditPage, Names } from './replies.ts'
 
 /** As the address of the page and the API name them. */

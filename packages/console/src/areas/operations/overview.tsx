@@ -17,10 +17,10 @@ import {
   Select,
   Time,
 } from '../../ui/index.ts'
+import { usePolling } from '../../ui/polling.ts'
 import { word } from '../../ui/word.ts'
 import { addSamples, CHARTS, type NodeFigures, type Point } from './figures.ts'
 import { parseMetrics, type Scrape } from './metrics.ts'
-import { usePolling } from './polling.ts'
 import { findProblems } from './problems.ts'
 import type { FromNodes, NodeItem } from './replies.ts'
 import { Trend } from './trend.tsx'

@@ -26,8 +26,8 @@ import {
   Table,
   Time,
 } from '../../ui/index.ts'
+import { usePolling } from '../../ui/polling.ts'
 import { word } from '../../ui/word.ts'
-import { usePolling } from './polling.ts'
 import type { FromNodes, QueryItem } from './replies.ts'
 
 const REST_MS = 2000

@@ -55,16 +55,19 @@ export interface TableDetail extends Omit<TableSummary, 'columns'> {
   readonly hold?: boolean
   /** The query of a view. */
   readonly view: string | null
-  /** How far a materialized view is. */
-  readonly kept?: {
-    readonly state: 'building' | 'ready' | 'failed'
-    readonly progress: number
-    /** Seconds; null from a node that does not keep it. */
-    readonly behind: number | null
-    readonly rows: number
-    readonly builds: number
-    readonly error: string | null
-  }
+  /** Of a materialized view. */
+  readonly kept?: KeptState
+}
+
+/** How far a materialized view is. */
+export interface KeptState {
+  readonly state: 'building' | 'ready' | 'failed'
+  readonly progress: number
+  /** Seconds; null from a node that does not keep it. */
+  readonly behind: number | null
+  readonly rows: number
+  readonly builds: number
+  readonly error: string | null
 }
 
 export interface TablePage {

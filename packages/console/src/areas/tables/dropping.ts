@@ -18,9 +18,12 @@ export async function dropIndex({ name }: TableIndex, onDropped: () => void): Pr
 
 export async function dropTable(table: TableDetail, onDropped: () => void): Promise<void> {
   const { name, isview, ismaterialized } = table
-  const isOfView = isview || ismaterialized
-  const title = isOfView ? `Drop the view ${name}?` : `Drop the table ${name}?`
-  const lost = isOfView ? 'The tables that it reads keep their rows.' : 'All of its rows are lost.'
+  const title = isview || ismaterialized ? `Drop the view ${name}?` : `Drop the table ${name}?`
+  const lost = ismaterialized
+    ? 'Rows that outlived those of its table are lost for ever.'
+    : isview
+      ? 'The tables that it reads keep their rows.'
+      : 'All of its rows are lost.'
   const what = ismaterialized ? 'MATERIALIZED VIEW' : isview ? 'VIEW' : 'TABLE'
   if (await drop(title, name, `DROP ${what} ${quoteName(name)}`, lost)) onDropped()
 }

@@ -25,6 +25,7 @@ import { word } from '../../ui/word.ts'
 import { AddColumn, AddIndex, ChangeSettings, RenameColumn } from './alter.tsx'
 import { readSegments, type TableColumn, type TableDetail, type TableIndex } from './catalogue.ts'
 import { dropColumn, dropIndex, dropTable } from './dropping.ts'
+import { KeptPart } from './kept.tsx'
 import { RetentionPart } from './retention.tsx'
 
 type Open = { readonly kind: 'column' | 'index' | 'settings' } | { readonly kind: 'rename'; readonly column: string }
@@ -48,6 +49,7 @@ export function Structure({ table, onDefined }: Omit<PartProps, 'onOpen'>) {
   }
   return (
     <>
+      {table.kept !== undefined && <KeptPart table={table} kept={table.kept} />}
       <ColumnsPart {...part} />
       {table.view !== null && (
         <Section title="Query of the view">
@@ -166,7 +168,6 @@ function SettingsPart({ table, onOpen }: PartProps) {
           ['To read', table.readscope === null ? word('any scope of the platform') : <Right of={table.readscope} />],
           ['Sign-in for reading', demandText(table.requireacr, table.requireage)],
           ...(table.isview || table.ismaterialized ? [] : writeFacts(table)),
-          ...keptFacts(table),
           ['You may', table.rights.join(', ')],
           [word('Comment'), table.description ?? <None />],
           [word('Created'), <Time key="created" at={table.created} />],
@@ -193,22 +194,6 @@ function DangerPart({ table, onDefined }: PartProps) {
 /** Whether the user may change its columns, indexes and settings. A view has none that could be changed. */
 function mayAlter({ rights, isview, ismaterialized }: TableDetail): boolean {
   return rights.includes('alter') && !isview && !ismaterialized
-}
-
-/** How far a materialized view is. */
-function keptFacts({ kept }: TableDetail): readonly [string, ComponentChildren][] {
-  if (kept === undefined) return []
-  const { state, progress, behind, rows, error } = kept
-  const percent = `${Math.round(progress * 100)} %`
-  return [
-    [
-      word('State'),
-      state === 'building' ? `${word('building')} ${percent}` : state === 'failed' ? word('failed') : word('ready'),
-    ],
-    ...(error === null ? [] : [[word('Error'), error] as [string, ComponentChildren]]),
-    [word('Rows'), String(rows)],
-    ...(behind === null ? [] : [[word('Behind'), `${behind.toFixed(1)} s`] as [string, ComponentChildren]]),
-  ]
 }
 
 /** The column with the menu of each row; none if the user is not allowed to change the table. */
