@@ -221,6 +221,8 @@ function completionTag(statement: BoundStatement, rows: number): string {
     case 'create-index':
     case 'drop-index':
       return statement.kind.replace('-', ' ').toUpperCase()
+    case 'set-rights':
+      return statement.table.isKept ? 'ALTER MATERIALIZED VIEW' : 'ALTER TABLE'
     default:
       return 'ALTER TABLE'
   }
