@@ -112,6 +112,7 @@ const LONG = [
   'query/bulk-disk',
   'query/fairness',
   'query/hostile-parameters',
+  'query/kept/copies',
   'query/live/bounds',
   'query/live/crowd',
   'query/live/heavy',
