@@ -113,6 +113,7 @@ const LONG = [
   'query/fairness',
   'query/hostile-parameters',
   'query/kept/copies',
+  'query/kept/faults',
   'query/live/bounds',
   'query/live/crowd',
   'query/live/heavy',

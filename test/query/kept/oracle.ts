@@ -3,8 +3,14 @@
  * earlier one than at the read before. All rows of the table carry the number of their commit, so that a state names its commit.
  */
 import assert from 'node:assert/strict'
+import { until } from '../../support/until.ts'
 import { Choice } from '../agree/choice.ts'
-import type { QueryServer } from '../query-server.ts'
+import type { Reply } from '../query-server.ts'
+
+/** A node. */
+export interface OracleServer {
+  query(statement: string): Promise<Pick<Reply, 'status' | 'text' | 'json'>>
+}
 
 const SYMBOLS = ['A', 'B', 'C', 'D']
 const MINUTES = `SELECT symbol, time_bucket('1 minute', at) AS minute, count(*) AS n, sum(quantity) AS q, first(price, at) AS open,
@@ -18,18 +24,21 @@ const START = Date.parse('2026-10-24T20:00:00Z')
 const SPAN = 36 * 3_600_000
 
 export class Oracle {
-  #servers: readonly QueryServer[]
+  #servers: readonly OracleServer[]
   readonly #choice: Choice
+  readonly #truncate: (() => Promise<void>) | undefined
   #id = 0
-  /** The rows of the query after each commit, as texts. */
-  readonly #states: string[] = []
-  #seen = 0
+  /** The rows of the query after each commit since the one that was last read, as texts. */
+  #states: string[] = []
+  #commits = 0
+  #columns: string[] = []
   checked = 0
 
-  /** Each statement goes to one of the servers, which share a database. */
-  constructor(servers: readonly QueryServer[], seed: number) {
+  /** Each statement goes to one of the servers, which share a database. `truncate` empties the table as another program does. */
+  constructor(servers: readonly OracleServer[], seed: number, truncate?: () => Promise<void>) {
     this.#servers = servers
     this.#choice = new Choice(seed)
+    this.#truncate = truncate
   }
 
   async open(): Promise<void> {
@@ -40,14 +49,19 @@ export class Oracle {
     await this.run(`CREATE MATERIALIZED VIEW minutes AS ${MINUTES}`)
     await this.run(`CREATE MATERIALIZED VIEW hours AS ${HOURS}`)
     await this.run(`CREATE MATERIALIZED VIEW days AS ${DAYS}`)
-    this.#states.push(await this.#rows(MINUTES))
+    await this.#note()
   }
 
-  use(servers: readonly QueryServer[]): void {
+  async #note(): Promise<void> {
+    this.#states.push(await this.#rows(MINUTES))
+    this.#commits++
+  }
+
+  use(servers: readonly OracleServer[]): void {
     this.#servers = servers
   }
 
-  get #server(): QueryServer {
+  get #server(): OracleServer {
     return this.#choice.of(this.#servers)
   }
 
@@ -64,16 +78,56 @@ export class Oracle {
 
   /** One commit, then a read. */
   async step(): Promise<void> {
-    await this.run(this.#write())
-    this.#states.push(await this.#rows(MINUTES))
+    if (this.#truncate !== undefined && this.#below(100) === 0) await this.#truncate()
+    else await this.run(this.#write())
+    await this.#note()
     await this.check()
+  }
+
+  /** Writes without a pause until a server is killed. */
+  async stepUntilFailure(): Promise<void> {
+    try {
+      for (;;) await this.step()
+    } catch (error) {
+      // It may have been written or not.
+      if (error instanceof assert.AssertionError && !/: \{.*"status":(5\d\d|409)/s.test(error.message)) throw error
+    }
+  }
+
+  /** Once a server answers again: the last write is perhaps there. */
+  async recover(): Promise<void> {
+    let fault = ''
+    await until('a server answers', 60_000, async () => {
+      try {
+        // A write of a node that was killed may still end.
+        const before = await this.#rows(MINUTES)
+        await new Promise((resolve) => setTimeout(resolve, 300))
+        await this.#note()
+        const columns = await this.#server.query(`SELECT name FROM cataloguecolumns WHERE tablename = 'events'`)
+        this.#columns = columns.json.Rows.map(({ name }) => String(name)).filter((name) => /^c\d+$/.test(name))
+        return before === this.#states.at(-1)
+      } catch (error) {
+        fault = String(error)
+        return false
+      }
+    }).catch(() => assert.fail(fault))
+    await until('the views are read', 60_000, () =>
+      this.check().then(
+        () => true,
+        (error) => {
+          if (/no state since/.test(String(error))) throw error
+          return false
+        },
+      ),
+    )
   }
 
   async check(): Promise<void> {
     const held = await this.#rows('SELECT * FROM minutes')
-    const found = this.#states.indexOf(held, this.#seen)
-    assert.notEqual(found, -1, `a read after ${this.#states.length} commits is no state since ${this.#seen}: ${held}`)
-    this.#seen = found
+    const found = this.#states.indexOf(held)
+    const seen = this.#commits - this.#states.length
+    assert.notEqual(found, -1, `a read after ${this.#commits} commits is no state since ${seen}: ${held}`)
+    this.#states = this.#states.slice(found)
     this.checked++
   }
 
@@ -102,8 +156,18 @@ export class Oracle {
     if (kind < 0.86)
       return `UPDATE events SET note = repeat('x', 3000), symbol = '${this.#symbol()}' WHERE id % 5 = ${this.#below(5)}`
     if (kind < 0.96) return `DELETE FROM events WHERE id % 11 = ${this.#below(11)}`
-    if (kind < 0.98) return `ALTER TABLE events ADD COLUMN c${this.#states.length} Integer`
+    if (kind < 0.98) return this.#alter()
     return 'DELETE FROM events ALL'
+  }
+
+  #alter(): string {
+    const column = `c${this.#commits}`
+    if (this.#columns.length < 4) {
+      this.#columns.push(column)
+      return `ALTER TABLE events ADD COLUMN ${column} Integer`
+    }
+    const [first] = this.#columns.splice(0, 1, column)
+    return `ALTER TABLE events RENAME COLUMN ${first} TO ${column}`
   }
 
   #insert(): string {

@@ -1,0 +1,161 @@
+/**
+ * The oracle of materialized views while servers are killed: the keeper, PostgreSQL, and a primary that is not started again.
+ * `KEPT_MINUTES=10 node --test test/query/kept/faults.test.ts` takes ten minutes for each engine.
+ */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { parseDatabaseUrl } from '../../../packages/server/src/config/database-url.ts'
+import { type PostgresPair, startPostgresPair } from '../../support/postgres-pair.ts'
+import { type RunningProcess, serveProcess } from '../../support/process.ts'
+import { until } from '../../support/until.ts'
+import { Oracle, type OracleServer } from './oracle.ts'
+
+const MASTER_KEY = randomBytes(32).toString('base64')
+const MINUTES = Number(process.env.KEPT_MINUTES ?? 0.4)
+
+test('on SQLite, while the server is killed', async (t) => {
+  const folder = await temporaryFolder(t)
+  const launch = () => Server.launch(folder)
+  let server = await launch()
+  t.after(() => server.kill())
+  const oracle = new Oracle([server], Date.now() % 2 ** 31)
+  await oracle.open()
+  let kills = 0
+  const steps = await run(oracle, async () => {
+    const killed = oracle.stepUntilFailure()
+    await wait(200)
+    await server.kill()
+    await killed
+    kills++
+    server = await launch()
+    oracle.use([server])
+  })
+  t.diagnostic(`${steps} commits, ${kills} kills`)
+  assert.ok(kills > 0)
+})
+
+test('on PostgreSQL, while the keeper, the database and the primary are killed', async (t) => {
+  const pair = await startPostgresPair()
+  const folders = [await temporaryFolder(t), await temporaryFolder(t)]
+  const url = parseDatabaseUrl(pair.url)
+  const launch = (folder = '') => Server.launch(folder, url)
+  const servers = [await launch(folders[0]), await launch(folders[1])]
+  t.after(async () => {
+    await Promise.all(servers.map((server) => server.kill()))
+    await pair.stop()
+  })
+  let [kills, restarts] = [0, 0]
+  const started = performance.now()
+  let isPromoted = false
+  const primary = () => (isPromoted ? pair.second : pair.first)
+  const oracle = new Oracle(servers, Date.now() % 2 ** 31, async () => {
+    await primary().query('TRUNCATE gatehouse_data.events')
+  })
+  await oracle.open()
+  const steps = await run(oracle, async (turn) => {
+    const isLate = performance.now() - started > MINUTES * 30_000
+    if (isLate && !isPromoted) {
+      isPromoted = true
+      await oracle.settle()
+      await failOver(pair)
+      await oracle.recover()
+      return
+    }
+    const failing = oracle.stepUntilFailure()
+    await wait(200)
+    if (turn % 3 === 2) {
+      restarts++
+      await primary().stop('kill')
+      await failing
+      await primary().start()
+      return
+    }
+    const index = turn % 2
+    await servers[index]?.kill()
+    await failing
+    kills++
+    servers[index] = await launch(folders[index])
+    oracle.use(servers)
+  })
+  t.diagnostic(`${steps} commits, ${kills} kills of a node, ${restarts} of PostgreSQL, failed over: ${isPromoted}`)
+  assert.ok(kills > 0 && isPromoted)
+})
+
+/** Steps, and a fault now and then. */
+async function run(oracle: Oracle, fault: (turn: number) => Promise<void>): Promise<number> {
+  const end = performance.now() + MINUTES * 60_000
+  for (let turn = 0; performance.now() < end; turn++) {
+    for (let step = 0; step < 40; step++) await oracle.step()
+    await fault(turn)
+    await oracle.recover()
+    if (turn % 3 === 0) await oracle.settle()
+  }
+  await oracle.settle()
+  return oracle.checked
+}
+
+/** Without a write that the standby has not. */
+async function failOver({ first, second }: PostgresPair): Promise<void> {
+  const [at] = await first.query('select pg_current_wal_lsn()::text as lsn')
+  await until('the standby has all', 20_000, async () => {
+    const [row] = await second.query(`select pg_last_wal_replay_lsn() >= '${at?.lsn}' as done`)
+    return row?.done === true
+  })
+  await first.stop('kill')
+  await second.query('select pg_promote()')
+}
+
+function wait(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds))
+}
+
+async function temporaryFolder(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-faults-'))
+  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 }))
+  return folder
+}
+
+/** `gatehouse serve`, which nodes of one database know each other by. */
+class Server implements OracleServer {
+  readonly #program: RunningProcess
+  readonly #token: string
+
+  constructor(program: RunningProcess, token: string) {
+    this.#program = program
+    this.#token = token
+  }
+
+  static async launch(folder: string, databaseUrl = ''): Promise<Server> {
+    const database =
+      databaseUrl === ''
+        ? []
+        : ['--database-url', databaseUrl, '--master-key', MASTER_KEY, '--issuer', 'http://localhost:5998']
+    const limits = ['--log-level', 'error', '--stop-delay', '0']
+    const program = await serveProcess(['--demo', 'true', '--data', folder, ...database, ...limits])
+    const form = { grant_type: 'password', username: 'admin', password: 'admin-please-change', client_id: 'demo-cli' }
+    const response = await fetch(`http://127.0.0.1:${program.port}/connect/token`, {
+      method: 'POST',
+      body: new URLSearchParams(form),
+    })
+    return new Server(program, String(JSON.parse(await response.text()).access_token))
+  }
+
+  async query(statement: string) {
+    const headers = { authorization: `Bearer ${this.#token}`, 'content-type': 'text/plain; charset=utf-8' }
+    const reply = await fetch(`http://127.0.0.1:${this.#program.port}/query`, {
+      method: 'POST',
+      headers,
+      body: statement,
+    })
+    const text = await reply.text()
+    return { status: reply.status, text, json: JSON.parse(text) }
+  }
+
+  kill(): Promise<unknown> {
+    return this.#program.stop('SIGKILL')
+  }
+}
