@@ -50,11 +50,11 @@ onSqlite('covered controllers', (place) => {
   })
 
   test('a product takes over subscriptions that are open', async () => {
-    await admin('PATCH', '/products/TICKS', { covers: [{ controller: 'Other' }] })
+    await admin('PATCH', '/products/TICKS?free=true', { covers: [{ controller: 'Other' }] })
     const robot = await follow(server, server.robot)
     await robot.sub('Ticker', 'Price/ACME')
     assert.equal((await robot.next()).Action, 'Publish')
-    await admin('PATCH', '/products/TICKS', { covers: [{ controller: 'Ticker' }] })
+    await admin('PATCH', '/products/TICKS?free=true', { covers: [{ controller: 'Ticker' }] })
     let message = await robot.next()
     while (message.Action === 'Publish') message = await robot.next()
     assert.equal(message.Data, 'Authority licence=TICKS reason=none')

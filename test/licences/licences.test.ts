@@ -208,6 +208,22 @@ onEveryEngine('licences', (place) => {
     assert.deepEqual(await faults({ table: 'later', column: 'venue', values: ['A', 7, 'A'] }), ['.values[2]'])
   })
 
+  test('nothing becomes free by accident', async () => {
+    const covers = [{ feed: 'Gone' }, { controller: 'Depth' }]
+    assert.equal((await admin('POST', '/products', { name: 'ALONE', covers })).status, 201)
+    assert.equal((await admin('POST', '/products', { name: 'TOO', covers: [{ controller: 'Depth' }] })).status, 201)
+    const refused = await patch('/products/ALONE', { covers: [] })
+    assert.equal(refused.status, 409)
+    assert.match(JSON.stringify(refused.body), /the feed Gone would be free/)
+    assert.doesNotMatch(JSON.stringify(refused.body), /Depth/)
+    assert.equal((await admin('DELETE', '/products/ALONE')).status, 409)
+    assert.equal((await patch('/products/ALONE', { covers: [{ feed: 'Gone', topics: ['A'] }] })).status, 200)
+    assert.equal((await patch('/products/ALONE?free=true', { covers: [] })).status, 200)
+    assert.equal((await admin('DELETE', '/products/ALONE')).status, 204)
+    assert.equal((await patch('/products/TOO', { free: true })).status, 200)
+    assert.equal((await admin('DELETE', '/products/TOO')).status, 204)
+  })
+
   test('entitlements have ids, pages and filters, and keep them when a user is renamed', async () => {
     const key = 'NYSE.L1:user:alice:2026-05-01'
     const body = { product: 'NYSE.L1', user: 'Alice', access: 'realtime', from: '2026-05-01' }

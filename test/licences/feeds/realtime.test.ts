@@ -116,7 +116,7 @@ onEveryEngine('covered feeds', (place) => {
     await patch('/products/NEW', { covers: [{ feed: 'Free', topics: ['N', 'M'] }] })
     await publish(server, 'Free', 'N', 2)
     assert.equal((await alice.next()).Data, 2)
-    await admin('DELETE', '/products/NEW')
+    await admin('DELETE', '/products/NEW?free=true')
     await publish(server, 'Free', 'N', 3)
     assert.equal((await alice.next()).Data, 3)
     assert.equal((await server.send('GET', '/feeds/Free/N', { token: server.robot })).status, 200)

@@ -68,6 +68,7 @@ export async function replaceItem<Item extends object, Declared extends object>(
     const found = await definition.store(stores).find(key)
     if (call.ifMatch !== undefined)
       checkMatch(call, definition.present(found ?? (await findItem(kind, key, env, stores)), env))
+    await refuseRelease(definition, found, wanted, stores, call)
     const written = await write(kind, wanted, { ...inside, before: found, secret, isDeclared: false }, env, tables)
     return { before: found, item: written.item }
   })
@@ -91,6 +92,7 @@ export async function changeItem<Item extends object, Declared extends object>(
     requireMatch(call, definition.present(found, env))
     const members = (definition.merge ?? mergePatch)(definition.declare(found), patch)
     const after = await readItem(definition, members, stores, env, found)
+    await refuseRelease(definition, found, after, stores, call)
     const change = { ...inside, before: found, secret, isDeclared: false, patch }
     const written = await write(kind, after, change, env, tables)
     return { before: found, item: written.item }
@@ -113,6 +115,7 @@ export async function removeOne<Item extends object>(
     const before = await findItem(kind, key, env, stores)
     checkMatch(call, definition.present(before, env))
     refuse(await definition.refusal?.(before, undefined, { stores, tables, resources: listResources() }))
+    await refuseRelease(definition, before, undefined, stores, call)
     await removeItem(definition, key, before, inside)
     await specials.require?.(env, stores)
     await settle(definition, 'changed', inside)
@@ -215,6 +218,18 @@ async function refuseTogether<Item extends object>(
   const after = new Map(before).set(foldedKey(resource, item), item)
   const faults = resource.faultsTogether([...after.values()], before, () => '')
   if (faults.length > 0) throw badBody(faults)
+}
+
+/** What a change gives away has to be said. */
+async function refuseRelease<Item extends object>(
+  { release }: Pick<Resource<Item, never>, 'release'>,
+  before: Item | undefined,
+  after: Item | undefined,
+  stores: Stores,
+  { query }: AdminCall,
+): Promise<void> {
+  if (release === undefined || before === undefined || query[release.flag] === 'true') return
+  refuse(await release.find(before, after, stores))
 }
 
 function refuse(reason: string | undefined): void {

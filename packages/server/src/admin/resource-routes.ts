@@ -11,7 +11,8 @@ export function resourceRoutes<Item extends object, Declared extends object>(
   definition: Resource<Item, Declared>,
   specials: ResourceSpecials<Item> = {},
 ): readonly AdminRoute[] {
-  const { noun, section, scope, routes, actions = [] } = definition
+  const { noun, section, scope, routes, release, actions = [] } = definition
+  const query = release && { [release.flag]: release.help }
   const { pages, replies = {} } = routes
   const parameters = typeof definition.key === 'string' ? [noun] : definition.key
   const collection = `/admin/${section}` as const
@@ -70,6 +71,7 @@ export function resourceRoutes<Item extends object, Declared extends object>(
       path: one,
       scope,
       summary,
+      ...(query && { query }),
       body,
       reply: replies.change ?? `The changed ${title}.`,
       run: (call, env) => changeItem(kind, call, env),
@@ -79,6 +81,7 @@ export function resourceRoutes<Item extends object, Declared extends object>(
       path: one,
       scope,
       summary: routes.remove,
+      ...(query && { query }),
       run: (call, env) => removeOne(kind, call, env),
     },
     ...actions.map(

@@ -71,12 +71,16 @@ export function togetherFaults<Item extends object>(
   existing: ReadonlyMap<string, Item>,
 ): Fault[] {
   const { section } = resource
-  const declared = declaredIn(declaration, resource) ?? []
-  if (resource.faultsTogether === undefined || declared.length === 0) return []
+  const { faultsTogether, lossFaults } = resource
+  const declared = declaredIn(declaration, resource)
+  if (declared === undefined || (faultsTogether ?? lossFaults) === undefined) return []
   const index = new Map(declared.map((each, at) => [readKey(resource, each), at]))
   const memberPath = (key: string) => (index.has(key) ? `${section}[${index.get(key)}].` : `${section}.`)
   const after = [...wantedItems(resource, declaration, existing.values()).values()]
-  return resource.faultsTogether(after, existing, memberPath).map(({ path, text }) => ({ path: path || section, text }))
+  return [
+    ...(declared.length === 0 ? [] : (faultsTogether?.(after, existing, memberPath) ?? [])),
+    ...(lossFaults?.(after, existing, memberPath) ?? []),
+  ].map(({ path, text }) => ({ path: path || section, text }))
 }
 
 /** What is wrong with the secret of each declaration, whatever there is. */

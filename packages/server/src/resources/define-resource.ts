@@ -63,6 +63,8 @@ export interface Section<Item extends object, Declared extends object> {
     before: ReadonlyMap<string, Item>,
     memberPath: (key: string) => string,
   ): Fault[]
+  /** What a file would give away without saying so, of all those that there will be together with those that it leaves alone. */
+  lossFaults?(after: readonly Item[], before: ReadonlyMap<string, Item>, memberPath: (key: string) => string): Fault[]
   readonly secret?: SecretMember<Item, Declared>
   /** With the content of the files that a declaration names; `read` takes the member and the path of a file. */
   readFiles?(declared: Declared, read: (member: string, file: string) => string): object
@@ -94,6 +96,15 @@ export interface Resource<Item extends object, Declared extends object> extends 
   conflict?(item: Item, stores: Stores): Promise<string | undefined>
   /** Why one cannot be changed, or removed where there is no `after`: a sentence that names what still uses it. */
   refusal?(before: Item, after: Item | undefined, world: World): Promise<string | undefined>
+  /** What a change or removal gives away: it is refused unless the request says so, with this query parameter. */
+  readonly release?: {
+    readonly flag: string
+    readonly help: string
+    /** Of the option with that name of the command that removes one. */
+    readonly option: string
+    /** A sentence that names it. */
+    find(before: Item, after: Item | undefined, stores: Stores): Promise<string | undefined>
+  }
   /** Whether `refusal` looks at the tables. */
   readonly isNamedByTables?: true
   /** Whether nodes of an earlier version would not respect it. */

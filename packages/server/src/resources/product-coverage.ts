@@ -21,7 +21,6 @@ const PROPERTY = /^(?:action\.)?[A-Za-z_][A-Za-z0-9_-]{0,63}$/
 const TOPIC = /^(?:[^\p{Cc}*]+|(?:[^\p{Cc}*]*\/)?\*)$/u
 
 const OTHERS = 'others'
-/** Each takes a copy of what it shows. */
 /** Each names one of the first four; the rest belongs to it. */
 export const COVERAGE = closed([], {
   feed: text({ pattern: CONTROLLER_NAME.source, maxLength: 64, description: 'A feed. It need not exist yet.' }),
@@ -129,6 +128,7 @@ function tableFaults(
   return faults
 }
 
+/** Each takes a copy of what it shows. */
 const MOST_DELAYS = 3
 
 function faultsOfOne(coverage: DeclaredCoverage, path: string): Fault[] {
@@ -197,6 +197,20 @@ export function unheldText({ keep, history, natsSubject }: FeedDefinition): stri
   return keep === 'all' && history === undefined
     ? 'keeps nothing: to be read with a delay it needs keep latest, or a history'
     : undefined
+}
+
+/** What these products cover, and the others do not: once nothing covers any part of it, all of it is free. */
+export function lostNames(products: readonly Product[], others: readonly Product[]): string[] {
+  const left = new Set(others.flatMap(({ covers }) => covers.flatMap((each) => coveredThing(each) ?? [])))
+  const names = products.flatMap(({ covers }) => covers.flatMap((each) => coveredThing(each) ?? []))
+  return [...new Set(names)].filter((name) => !left.has(name))
+}
+
+/** Other programs decide about resources. */
+function coveredThing(coverage: Coverage): string | undefined {
+  if ('feed' in coverage) return `the feed ${coverage.feed}`
+  if ('controller' in coverage) return `the controller ${coverage.controller}`
+  return 'table' in coverage ? `the table ${coverage.table.toLowerCase()}` : undefined
 }
 
 /** Of all products together. */

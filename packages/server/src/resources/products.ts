@@ -15,6 +15,7 @@ import {
   declareCoverage,
   delayFaults,
   heldFeedFaults,
+  lostNames,
   toCoverage,
 } from './product-coverage.ts'
 
@@ -66,6 +67,9 @@ const PRODUCT = closed(['name'], {
     'What the usage report counts: each user or client, or its most places. Default: user.',
   ),
   enabled: flag('Whether anybody has access. Default: true.'),
+  free: flag(
+    'Whether what it alone covers may become free, when the product or a coverage is removed. Default: false: that is refused.',
+  ),
   covers: { ...shortList(COVERAGE, 'What the product covers.'), maxItems: MOST_COVERAGES },
 })
 
@@ -91,6 +95,20 @@ export const PRODUCTS = {
     after.length > MOST_PRODUCTS
       ? [{ path: '', text: `there can be at most ${MOST_PRODUCTS} products, not ${after.length}` }]
       : [...columnFaults(after), ...delayFaults(after)],
+  lossFaults,
+  release: {
+    flag: 'free',
+    help: 'true: what the product alone covers may become free.',
+    option: 'what it alone covers may become free',
+    async find(before, after, { licences }) {
+      if (before.free === true || after?.free === true) return undefined
+      const others = (await licences.products.list()).filter(({ name }) => name !== before.name)
+      const lost = lostNames([before], after === undefined ? others : [...others, after])
+      return lost.length === 0
+        ? undefined
+        : `${lost.join(', ')} would be free for all whose scopes allow it: no other product covers it. To agree, repeat it with free=true (--free)`
+    },
+  },
   isNewerThanNodes: () => true,
   store: ({ licences }) => licences.products,
   async remove({ name }, { stores }) {
@@ -123,6 +141,7 @@ export const PRODUCTS = {
       '--simultaneous': { value: 'COUNT', help: 'places of one user or client at once (default: any number)' },
       '--when-full': { value: 'refuse|displace|delay', help: 'what happens to one place more (default refuse)' },
       '--count': { value: 'user|place', help: 'what the usage report counts (default user)' },
+      '--free': { value: 'true|false', help: 'whether what it alone covers may become free (default false)' },
       '--enabled': { value: 'true|false', help: 'whether anybody has access (default true)' },
       '--set': { isJson: true, value: 'MEMBER=JSON', repeatable: true, help: 'any member, such as covers; repeatable' },
       '--without': { resets: true, value: 'MEMBER', help: 'remove delay, agreement or another member; repeatable' },
@@ -142,12 +161,35 @@ export const PRODUCTS = {
     },
     remove: {
       summary: 'Removes a product with all entitlements to it.',
-      examples: ['product remove NYSE.L1 --yes'],
+      examples: ['product remove NYSE.L1 --yes', 'product remove NYSE.L1 --free'],
       confirm: (product) => `Remove the product ${product} with all entitlements to it?`,
       done: (product) => `The product ${product} was removed.`,
     },
   },
 } as const satisfies Resource<Product, DeclaredProduct>
+
+/** Nothing becomes free by a file that does not say so; what a file does not list is never removed by `prune` if that frees something. */
+function lossFaults(
+  after: readonly Product[],
+  before: ReadonlyMap<string, Product>,
+  memberPath: (key: string) => string,
+): Fault[] {
+  const kept = new Map(after.map((product) => [product.name, product]))
+  return [...before.values()].flatMap((product) => {
+    const now = kept.get(product.name)
+    const lost = now?.free === true ? [] : lostNames([product], after)
+    if (lost.length === 0) return []
+    const text = `${lost.join(', ')} would be free for all whose scopes allow it: no other product covers it`
+    return now === undefined
+      ? [
+          {
+            path: 'prune',
+            text: `${text}. List the product ${product.name} without coverage, and with free: true, first`,
+          },
+        ]
+      : [{ path: `${memberPath(product.name)}covers`, text: `${text}. To agree, add free: true` }]
+  })
+}
 
 function productFaults(
   product: DeclaredProduct,
@@ -180,6 +222,7 @@ function toProduct(product: DeclaredProduct): Product {
   const { simultaneous, when_full: whenFull = 'refuse', count = 'user' } = product
   return {
     ...{ name, byDefault, agreement, enabled, simultaneous, whenFull, count },
+    ...(product.free === true && { free: true }),
     delay: readDuration(delay ?? ''),
     trial: readDuration(trial ?? ''),
     warn: readDuration(product.warn ?? ''),
@@ -204,6 +247,7 @@ function declareProduct(product: Product): JsonObject {
     ...(whenFull !== 'refuse' && { when_full: whenFull }),
     ...(count !== 'user' && { count }),
     ...(!enabled && { enabled }),
+    ...(product.free === true && { free: true }),
     ...(covers.length > 0 && { covers: covers.map(declareCoverage) }),
   }
 }

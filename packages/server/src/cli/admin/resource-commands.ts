@@ -24,7 +24,7 @@ import {
 export type ReadOthers = (call: AdminCommandCall, command: 'add' | 'set') => JsonObject | Promise<JsonObject>
 
 export function resourceCommands(resource: AnyResource, readOthers: ReadOthers = () => ({})): readonly AdminCommand[] {
-  const { noun, section, routes, commands, actions = [] } = resource
+  const { noun, section, routes, release, commands, actions = [] } = resource
   if (commands === undefined) return []
   const { argument, others = {}, filters = {}, disable, enable } = commands
   const collection = `/admin/${section}`
@@ -87,9 +87,14 @@ export function resourceCommands(resource: AnyResource, readOthers: ReadOthers =
     {
       name: `${noun} remove`,
       positionals,
+      ...(release && { options: { [`--${release.flag}`]: { help: release.option } } }),
       ...removal,
       confirm: (key) => confirm(named(key)),
-      run: (call) => remove(one, () => done(named(call.args.positionals)))(call),
+      run: (call) =>
+        remove(
+          (args) => (release && args.has(`--${release.flag}`) ? `${one(args)}?${release.flag}=true` : one(args)),
+          () => done(named(call.args.positionals)),
+        )(call),
     },
   ]
 }

@@ -28,6 +28,8 @@ export interface Product {
   readonly whenFull: WhenFull
   /** What the usage report counts. */
   readonly count: 'user' | 'place'
+  /** Whether what it alone covers may become free. */
+  readonly free?: boolean
   readonly covers: readonly Coverage[]
 }
 
