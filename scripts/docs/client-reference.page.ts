@@ -16,6 +16,7 @@ const SECTIONS: readonly (readonly [string, readonly string[]])[] = [
   ['Live queries', ['stream/live.ts', 'stream/events.ts']],
   ['Alerts', ['alerts.ts']],
   ['Feeds', ['feed/feed.ts', 'feed/subscription.ts', 'feed/source.ts', 'feed/message.ts']],
+  ['Licensed market data', ['licences.ts', 'licence-labels.ts']],
   ['Streaming', ['stream/stream.ts', 'stream/subscription.ts', 'stream/protocol.ts']],
   ['Administration', ['admin.ts']],
   ['Errors', ['errors.ts']],

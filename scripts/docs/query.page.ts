@@ -264,7 +264,8 @@ a double. In JSON a Decimal is a string, an Integer a number with all its digits
 a LocalTimestamp the same without \`Z\`,
 and a Binary value a Base64 string; NaN and the infinities are strings. \`Accept-Encoding\` can select gzip, br or zstd.
 
-With \`?header=columns\` NDJSON begins with a line \`{"Columns": …}\` that describes the columns as JSON does. Together with
+With \`?header=columns\` NDJSON begins with a line \`{"Columns": …}\` that describes the columns as JSON does, with
+\`Licence\` where rows are [delayed or left out](licences.md#what-results-say). Together with
 \`rows=arrays\` you can then tell rows from other lines: a row is an array, everything else an object.
 
 \`?writes=refused\` runs a statement only if it reads; others are refused with \`Request.WritesRefused\`. Programs that run statements

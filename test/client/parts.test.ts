@@ -88,6 +88,7 @@ test('a feed that was paused takes nothing that was sent before it is confirmed 
     onOpen() {},
     onMessage: ({ data }) => taken.push(data),
     onResumed: (recovered) => events.push(recovered),
+    onLicences() {},
     onEnd() {},
   })
   const message = (number: number, more: object = {}) => ({ Topic: 'a', Data: number, Position: `p${number}`, ...more })

@@ -7,6 +7,8 @@ import type { CallOptions, Row } from './query.ts'
 export interface ChangeOptions extends CallOptions {
   /** The ETag that was read; without it the change overwrites concurrent changes. */
   readonly ifMatch?: string | undefined
+  /** More of the query string, as docs/administration.md lists it: `{ free: true }`. */
+  readonly search?: Search | undefined
 }
 
 /** A user, as administrators see it. */
@@ -128,6 +130,90 @@ export interface AdminAgent {
   readonly [member: string]: unknown
 }
 
+/** A product of market data, with the names of the declarative file. */
+export interface AdminProduct {
+  readonly name: string
+  /** Such as `15 minutes`. */
+  readonly delay?: string
+  readonly default: 'none' | 'delayed' | 'realtime'
+  readonly agreement?: string
+  readonly trial?: string
+  readonly warn?: string
+  readonly simultaneous?: number
+  readonly when_full?: 'refuse' | 'displace' | 'delay'
+  readonly count?: 'user' | 'place'
+  readonly enabled: boolean
+  readonly free?: boolean
+  /** `{ feed: 'Prices', topics: ['NYSE/*'] }`, `{ table: 'trades', column: 'venue', values: ['XNYS'] }` … */
+  readonly covers?: readonly Readonly<Record<string, unknown>>[]
+}
+
+/** An agreement that products name. */
+export interface AdminAgreement {
+  readonly id: string
+  readonly version: string
+  readonly title: string
+  /** By language. */
+  readonly text: Readonly<Record<string, string>>
+  readonly asks_status: boolean
+  readonly grace?: string
+}
+
+/** Who has which access to a product: one of user, client, role and attribute. */
+export interface AdminEntitlement {
+  readonly id: string
+  readonly product: string
+  readonly user?: string
+  readonly client?: string
+  readonly role?: string
+  readonly attribute?: Readonly<Record<string, string | number | boolean>>
+  readonly access: 'none' | 'delayed' | 'realtime'
+  readonly from?: string
+  readonly until?: string
+  readonly kind: 'billable' | 'trial' | 'exempt'
+  readonly note?: string
+}
+
+/** A sign-in or program that uses a product now. */
+export interface AdminPlace {
+  readonly product: string
+  readonly user?: string
+  readonly username?: string | null
+  readonly client?: string
+  readonly access: 'delayed' | 'realtime'
+  readonly since: string
+  readonly session: string
+}
+
+/** Who used which product in a month, from the audit log alone. */
+export interface UsageReport {
+  readonly month: string
+  readonly zone: string
+  /** The last row of the audit log that counts. */
+  readonly head: { readonly seq: number; readonly hash: string; readonly at: string }
+  readonly rows: readonly UsageRow[]
+  /** Of users, by id. */
+  readonly names: Readonly<Record<string, string>>
+}
+
+/** A product and a user or client with a session in the month. */
+export interface UsageRow {
+  readonly product: string
+  readonly type: 'user' | 'client'
+  readonly subject: string
+  readonly firm: string
+  readonly status: 'professional' | 'non_professional'
+  readonly kind: 'billable' | 'trial' | 'exempt'
+  readonly access: 'delayed' | 'realtime'
+  readonly sessions: number
+  /** The most real-time places at one instant. */
+  readonly peak: number
+  readonly first: string
+  readonly last: string
+  readonly clients: readonly string[]
+  readonly units: number
+}
+
 /**
  * The things under one path.
  *
@@ -184,12 +270,17 @@ export class Collection<Item = Row> {
     await this.#send('DELETE', withSearch('', query), undefined, options)
   }
 
-  async #send(method: string, path: string, body: unknown, { ifMatch, signal }: ChangeOptions): Promise<Item> {
+  async #send(
+    method: string,
+    path: string,
+    body: unknown,
+    { ifMatch, search = {}, signal }: ChangeOptions,
+  ): Promise<Item> {
     const headers = {
       'if-match': ifMatch,
       ...(method === 'PATCH' && { 'content-type': 'application/merge-patch+json' }),
     }
-    return (await this.#http.json(this.#path + path, { method, body, headers, signal })) as Item
+    return (await this.#http.json(withSearch(this.#path + path, search), { method, body, headers, signal })) as Item
   }
 }
 
@@ -213,6 +304,14 @@ export interface Admin {
   readonly providers: Collection<AdminProvider>
   /** Agents that users may connect, by host or client_id. */
   readonly agents: Collection<AdminAgent>
+  /** Products of market data: `update('NYSE.L1', { covers: [] }, { search: { free: true } })`. */
+  readonly products: Collection<AdminProduct>
+  /** Agreements that people accept. */
+  readonly agreements: Collection<AdminAgreement>
+  /** Who may use which product: `list({ product: 'NYSE.L1' })`. */
+  readonly entitlements: Collection<AdminEntitlement>
+  /** Sign-ins and programs that use products now. */
+  readonly places: Collection<AdminPlace>
   readonly keys: Collection
   /** Open streaming connections. */
   readonly streams: Collection
@@ -237,6 +336,8 @@ export interface Admin {
   /** What belongs to a user: `of('bob', 'sessions')`, `factors`, `consents`, `identities`. */
   of(user: string, what: 'sessions' | 'factors' | 'consents' | 'identities'): Collection
   setPassword(user: string, password: string, options?: CallOptions): Promise<void>
+  /** Who used which product in a month such as `2026-11`. */
+  usage(month: string, search?: Search, options?: CallOptions): Promise<UsageReport>
 }
 
 /**
@@ -251,10 +352,13 @@ export interface Admin {
 export function createAdmin(http: Http): Admin {
   const collection = (name: string): Collection => new Collection(http, `/admin/${name}`)
   const users = (user: string): string => `users${idPath(user)}`
-  const own: Pick<Admin, 'of' | 'setPassword'> = {
+  const own: Pick<Admin, 'of' | 'setPassword' | 'usage'> = {
     of: (user, what) => collection(`${users(user)}/${what}`),
     async setPassword(user, password, { signal } = {}) {
       await http.json(`/admin/${users(user)}/password`, { method: 'PUT', body: { password }, signal })
+    },
+    async usage(month, search = {}, options = {}) {
+      return (await http.json(withSearch('/admin/usage', { month, ...search }), options)) as UsageReport
     },
   }
   // Every other name is that of a collection; a `then` would make it a promise.

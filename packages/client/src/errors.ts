@@ -16,6 +16,9 @@ export interface ErrorInit {
   /** Set for a StepUpNeeded. */
   readonly acrValues?: unknown
   readonly maxAge?: unknown
+  /** Set for a LicenceNeeded. */
+  readonly products?: unknown
+  readonly reason?: unknown
 }
 
 /**
@@ -121,6 +124,23 @@ export class StepUpNeeded extends AuthError {
 }
 
 /**
+ * A licence for market data is needed, or all places of one are in use; `code` says which: `Licence.Needed`, `Licence.Places`,
+ * `Licence.Displaced`, on streams `Licence.NotReady` too.
+ *
+ * @example
+ * ```ts
+ * if (error instanceof LicenceNeeded && error.reason === 'agreement') location.href = '/account/data'
+ * ```
+ */
+export class LicenceNeeded extends AuthError {
+  override readonly name = 'LicenceNeeded'
+  /** Any of which would open it; none, if no product names it. */
+  declare readonly products: readonly string[]
+  /** What is missing: `none`, `not_yet`, `expired`, `disabled`, `agreement`, `uncovered`. */
+  declare readonly reason: string | undefined
+}
+
+/**
  * The server cannot be reached, or the connection was lost before the answer came.
  *
  * @example
@@ -204,6 +224,8 @@ export function problemError(document: unknown, reply: Reply = {}): GatehouseErr
   }
   if (code === 'Auth.StepUp')
     return new StepUpNeeded(message, { ...init, acrValues: members.AcrValues, maxAge: members.MaxAge })
+  if (/^Licence\.[NPD]/.test(code) && status === 403)
+    return new LicenceNeeded(message, { ...init, products: members.Products ?? [], reason: members.Reason })
   if (members.error !== undefined || status === 401 || status === 403) return new AuthError(message, init)
   return new GatehouseError(message, init)
 }

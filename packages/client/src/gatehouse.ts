@@ -4,6 +4,7 @@ import { Alerts } from './alerts.ts'
 import type { TokenSource } from './auth/token-source.ts'
 import { createFeeds, type FeedByName } from './feed/feed.ts'
 import { type GatehouseOptions, Http } from './http.ts'
+import { Licences } from './licences.ts'
 import { createQuery, type QueryTag, type Row } from './query.ts'
 import type { SavedDocument } from './saved.ts'
 import { createLive, type LiveTag } from './stream/live.ts'
@@ -37,6 +38,8 @@ export class Gatehouse<Source extends TokenSource = TokenSource> extends Http<So
   readonly saved: Collection<SavedDocument>
   /** The user's alerts: live queries that tell what begins and ends. */
   readonly alerts: Alerts
+  /** What the caller may see of market data: products, agreements, trials. */
+  readonly licences: Licences
 
   constructor(url: string, options: GatehouseOptions<Source> = {}) {
     super(url, options)
@@ -47,6 +50,7 @@ export class Gatehouse<Source extends TokenSource = TokenSource> extends Http<So
     this.admin = createAdmin(this)
     this.saved = new Collection(this, '/saved')
     this.alerts = new Alerts(this)
+    this.licences = new Licences(this)
   }
 
   /** A table by name, for calls that need no statement. */

@@ -2,9 +2,13 @@
 export {
   type Admin,
   type AdminAgent,
+  type AdminAgreement,
   type AdminApi,
   type AdminAttribute,
   type AdminClient,
+  type AdminEntitlement,
+  type AdminPlace,
+  type AdminProduct,
   type AdminProvider,
   type AdminRole,
   type AdminScimClient,
@@ -13,6 +17,8 @@ export {
   Collection,
   createAdmin,
   type SignatureAlg,
+  type UsageReport,
+  type UsageRow,
 } from './admin.ts'
 export {
   type Alert,
@@ -57,6 +63,7 @@ export {
   AuthError,
   ConnectionError,
   GatehouseError,
+  LicenceNeeded,
   type Position,
   problemError,
   QueryError,
@@ -75,7 +82,7 @@ export {
 } from './feed/feed.ts'
 export type { FeedMessage, KeptMessage } from './feed/message.ts'
 export type { FeedStart } from './feed/source.ts'
-export type { FeedOptions, FeedSubscription } from './feed/subscription.ts'
+export type { FeedEvent, FeedOptions, FeedSubscription } from './feed/subscription.ts'
 export { Gatehouse } from './gatehouse.ts'
 export {
   type GatehouseOptions,
@@ -86,6 +93,8 @@ export {
   type WebSocketClass,
   type WebSocketLike,
 } from './http.ts'
+export type { LicenceLabel } from './licence-labels.ts'
+export { type Licence, type LicenceAgreement, Licences } from './licences.ts'
 export {
   type Batches,
   type CallOptions,

@@ -1,6 +1,7 @@
 /** Queries: rows, a stream of rows, Arrow, CSV, or the whole result. */
 import { asObject, problemError, QueryError } from './errors.ts'
 import { type Http, read, type Search, withSearch } from './http.ts'
+import { type LicenceLabel, readLabels } from './licence-labels.ts'
 import type { Part, Statement } from './statement.ts'
 import { tagged, statement as toStatement } from './statement.ts'
 import type { Column } from './values.ts'
@@ -40,6 +41,8 @@ export interface Result<R> {
   readonly truncated: boolean
   /** Where the next page begins, if there is one. */
   readonly next: string | undefined
+  /** What is delayed, or left out; nothing: all rows are here, as they are now. */
+  readonly licences: readonly LicenceLabel[]
   /** Milliseconds on the server. */
   readonly elapsed: number
   readonly requestId: string
@@ -49,6 +52,8 @@ export interface Result<R> {
 export interface Batches extends AsyncGenerator<unknown[][], void, undefined> {
   /** Known before the first row, and also if there is none. */
   readonly columns: readonly Column[]
+  /** What is delayed, or left out. */
+  readonly licences: readonly LicenceLabel[]
   readonly requestId: string
 }
 
@@ -133,10 +138,11 @@ export class Query<R = Row> implements PromiseLike<R[]> {
     const response = await this.response('application/x-ndjson', { search, signal })
     const items = readItems(response, this.#http, signal)
     const { value: first = [] } = await items.next()
-    const columns = values.columns(asObject(first[0]).Columns)
+    const { Columns, Licence } = asObject(first[0])
+    const columns = values.columns(Columns)
     const requestId = response.headers.get('request-id') ?? ''
     const batches = this.#readBatches(first.slice(1), items, values.decoder(columns, true))
-    return Object.assign(batches, { columns, requestId })
+    return Object.assign(batches, { columns, licences: readLabels(Licence), requestId })
   }
 
   async *#readBatches(
@@ -241,6 +247,7 @@ export async function readResult<R>(
     rowsAffected: reply.RowsAffected as number | undefined,
     truncated: reply.Truncated === true,
     next: reply.NextCursor as string | undefined,
+    licences: readLabels(reply.Licence),
     elapsed: Number(reply.ElapsedMs),
     requestId: String(reply.RequestId),
   }

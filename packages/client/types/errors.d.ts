@@ -15,6 +15,9 @@ export interface ErrorInit {
     /** Set for a StepUpNeeded. */
     readonly acrValues?: unknown;
     readonly maxAge?: unknown;
+    /** Set for a LicenceNeeded. */
+    readonly products?: unknown;
+    readonly reason?: unknown;
 }
 /**
  * The base of all errors of this library, except `AbortError`, which passes through as it is.
@@ -100,6 +103,22 @@ export declare class StepUpNeeded extends AuthError {
     readonly acrValues: string | undefined;
     /** What to request as `max_age`: how many seconds ago the sign-in may be. */
     readonly maxAge: number | undefined;
+}
+/**
+ * A licence for market data is needed, or all places of one are in use; `code` says which: `Licence.Needed`, `Licence.Places`,
+ * `Licence.Displaced`, on streams `Licence.NotReady` too.
+ *
+ * @example
+ * ```ts
+ * if (error instanceof LicenceNeeded && error.reason === 'agreement') location.href = '/account/data'
+ * ```
+ */
+export declare class LicenceNeeded extends AuthError {
+    readonly name = "LicenceNeeded";
+    /** Any of which would open it; none, if no product names it. */
+    readonly products: readonly string[];
+    /** What is missing: `none`, `not_yet`, `expired`, `disabled`, `agreement`, `uncovered`. */
+    readonly reason: string | undefined;
 }
 /**
  * The server cannot be reached, or the connection was lost before the answer came.

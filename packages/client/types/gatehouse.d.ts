@@ -4,6 +4,7 @@ import { Alerts } from './alerts.ts';
 import type { TokenSource } from './auth/token-source.ts';
 import { type FeedByName } from './feed/feed.ts';
 import { type GatehouseOptions, Http } from './http.ts';
+import { Licences } from './licences.ts';
 import { type QueryTag, type Row } from './query.ts';
 import type { SavedDocument } from './saved.ts';
 import { type LiveTag } from './stream/live.ts';
@@ -35,6 +36,8 @@ export declare class Gatehouse<Source extends TokenSource = TokenSource> extends
     readonly saved: Collection<SavedDocument>;
     /** The user's alerts: live queries that tell what begins and ends. */
     readonly alerts: Alerts;
+    /** What the caller may see of market data: products, agreements, trials. */
+    readonly licences: Licences;
     constructor(url: string, options?: GatehouseOptions<Source>);
     /** A table by name, for calls that need no statement. */
     table<R = Row>(name: string): Table<R>;

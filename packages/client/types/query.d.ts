@@ -1,4 +1,5 @@
 import { type Http, type Search } from './http.ts';
+import { type LicenceLabel } from './licence-labels.ts';
 import type { Part, Statement } from './statement.ts';
 import type { Column } from './values.ts';
 /** A row whose columns are not known to the compiler. */
@@ -32,6 +33,8 @@ export interface Result<R> {
     readonly truncated: boolean;
     /** Where the next page begins, if there is one. */
     readonly next: string | undefined;
+    /** What is delayed, or left out; nothing: all rows are here, as they are now. */
+    readonly licences: readonly LicenceLabel[];
     /** Milliseconds on the server. */
     readonly elapsed: number;
     readonly requestId: string;
@@ -40,6 +43,8 @@ export interface Result<R> {
 export interface Batches extends AsyncGenerator<unknown[][], void, undefined> {
     /** Known before the first row, and also if there is none. */
     readonly columns: readonly Column[];
+    /** What is delayed, or left out. */
+    readonly licences: readonly LicenceLabel[];
     readonly requestId: string;
 }
 /**

@@ -208,10 +208,11 @@ interface Kept {
   readonly Time: string
   readonly Position?: string
   readonly Data: unknown
+  readonly Delay?: number
 }
 
-function readKeptMessage<T>({ Topic, Time, Position, Data }: Kept): KeptMessage<T> {
-  return { topic: Topic, data: Data as T, position: Position, time: Time }
+function readKeptMessage<T>({ Topic, Time, Position, Data, Delay }: Kept): KeptMessage<T> {
+  return { topic: Topic, data: Data as T, position: Position, time: Time, delay: Delay }
 }
 
 function formatLine({ topic, data }: NewMessage): string {

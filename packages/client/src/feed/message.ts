@@ -9,6 +9,8 @@ export type FeedMessage<T = unknown> = {
   readonly topic: string
   readonly position: string | undefined
   readonly recovered: boolean | undefined
+  /** Seconds after which the licence shows it; undefined: it is real-time. */
+  readonly delay: number | undefined
 } & ({ readonly removed: false; readonly data: T } | { readonly removed: true; readonly data: undefined })
 
 /** A message that the feed keeps. */
@@ -19,4 +21,6 @@ export interface KeptMessage<T = unknown> {
   readonly position: string | undefined
   /** When it was published. */
   readonly time: string
+  /** Seconds after which the licence shows it; undefined: it is real-time. */
+  readonly delay: number | undefined
 }

@@ -1,5 +1,6 @@
 /** A subscription of a feed on the server, shared by all who ask for the same; it resumes after the last message that it took. */
 import { asObject, type GatehouseError, text } from '../errors.ts'
+import { type LicenceLabel, readLabels } from '../licence-labels.ts'
 import type { Channel, Channels } from '../stream/channel.ts'
 import type { Message } from '../stream/protocol.ts'
 import type { FeedMessage } from './message.ts'
@@ -19,6 +20,7 @@ export interface Member {
   onOpen(): void
   onMessage(message: FeedMessage): void
   onResumed(recovered: boolean): void
+  onLicences(): void
   onEnd(error: unknown): void
 }
 
@@ -37,6 +39,9 @@ export class FeedSource implements Channel {
   keep: unknown
   /** Where to go on; undefined if the feed has no history. */
   position: string | undefined
+  /** Seconds; undefined: real-time. */
+  delay: number | undefined
+  licences: readonly LicenceLabel[] = []
   isOpen = false
   readonly #channels: Channels
   readonly #onClosed: (source: FeedSource) => void
@@ -79,8 +84,9 @@ export class FeedSource implements Channel {
   }
 
   onConfirmed(data: unknown): void {
-    const { Keep, Position } = asObject(data)
+    const { Keep, Position, Delay, Licence } = asObject(data)
     this.keep = Keep
+    this.#label(Delay, Licence)
     this.position ??= text(Position)
     this.isOpen = true
     if (this.#wasOpen && !this.#resumes) this.#tell(false)
@@ -88,13 +94,19 @@ export class FeedSource implements Channel {
     for (const member of this.members) member.onOpen()
   }
 
-  onData(data: unknown, { Topic = '', Position, Removed, Recovered }: Message = {}): void {
+  onData(data: unknown, { Topic = '', Position, Removed, Recovered, Delay, Licence }: Message = {}): void {
     // What was on its way when a reader asked for a pause is sent again later.
     if (!this.isOpen) return
     this.position = Position ?? this.position
     if (Recovered !== undefined) this.#tell(Recovered)
-    if (data === undefined && !Removed) return
-    const common = { topic: Topic, position: Position, recovered: Recovered }
+    if (data === undefined && !Removed) {
+      if (Delay !== undefined || Licence !== undefined) {
+        this.#label(Delay, Licence)
+        for (const member of this.members) member.onLicences()
+      }
+      return
+    }
+    const common = { topic: Topic, position: Position, recovered: Recovered, delay: Delay }
     const message: FeedMessage = Removed
       ? { ...common, data: undefined, removed: true }
       : { ...common, data, removed: false }
@@ -129,6 +141,11 @@ export class FeedSource implements Channel {
 
   proceed(reader: unknown): void {
     if (this.#slow.delete(reader) && this.#slow.size === 0 && this.members.size > 0) this.open()
+  }
+
+  #label(delay: unknown, list: unknown): void {
+    this.delay = (delay as number) || undefined
+    this.licences = readLabels(list as object[] | undefined)
   }
 
   /** Continuing after a pause is not reported, unless messages were lost. */

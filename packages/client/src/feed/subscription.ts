@@ -2,6 +2,7 @@
 import { Emitter } from '../emitter.ts'
 import { closedError } from '../errors.ts'
 import { Queue } from '../iterate.ts'
+import type { LicenceLabel } from '../licence-labels.ts'
 import type { CallOptions } from '../query.ts'
 import { deferred } from '../wait.ts'
 import type { FeedMessage } from './message.ts'
@@ -9,6 +10,9 @@ import type { FeedSource, FeedStart, Member } from './source.ts'
 
 /** Options of a subscription of a feed. */
 export interface FeedOptions extends FeedStart, CallOptions {}
+
+/** What listeners of a subscription are called for. */
+export type FeedEvent = 'recovered' | 'gap' | 'licence'
 
 /** How many messages may wait for a reader. */
 const MOST_WAITING = 5_000
@@ -34,7 +38,7 @@ export class FeedSubscription<T = unknown> implements AsyncIterable<FeedMessage<
   readonly #source: FeedSource
   readonly #signal: AbortSignal | undefined
   readonly #listeners = new Emitter<void>()
-  readonly #events = new Emitter<boolean>()
+  readonly #events = new Emitter<FeedEvent>()
   readonly #queues = new Set<Queue<FeedMessage<T>>>()
   readonly #opened = deferred<this>()
   /** For the first loop: it may begin after the first messages. */
@@ -47,7 +51,8 @@ export class FeedSubscription<T = unknown> implements AsyncIterable<FeedMessage<
       for (const queue of this.#queues) queue.push(message as FeedMessage<T>)
       this.#listeners.emit()
     },
-    onResumed: (recovered) => this.#events.emit(recovered),
+    onResumed: (recovered) => this.#events.emit(recovered ? 'recovered' : 'gap'),
+    onLicences: () => this.#events.emit('licence'),
     onEnd: (error) => this.#end(error),
   }
 
@@ -89,13 +94,23 @@ export class FeedSubscription<T = unknown> implements AsyncIterable<FeedMessage<
   /** Calls the listener after each message, and at the end. Returns a function that removes the listener. */
   readonly subscribe = (listener: () => void): (() => void) => this.#listeners.on(listener)
 
+  /** Seconds after which the licence shows messages; undefined: they are real-time. Those of a pattern may differ, see `licences`. */
+  get delay(): number | undefined {
+    return this.#source.delay
+  }
+
+  /** Of a pattern: which topics are delayed, or left out. */
+  get licences(): readonly LicenceLabel[] {
+    return this.#source.licences
+  }
+
   /**
-   * Calls the listener after each reconnect: `recovered` if all that was missed follows, `gap` if messages are missing. Returns a
-   * function that removes the listener.
+   * Calls the listener after each reconnect: `recovered` if all that was missed follows, `gap` if messages are missing; and with `licence`
+   * when `delay` or `licences` have changed. Returns a function that removes the listener.
    */
-  on(event: 'recovered' | 'gap', listener: () => void): () => void {
-    return this.#events.on((recovered) => {
-      if (recovered === (event === 'recovered')) listener()
+  on(event: FeedEvent, listener: () => void): () => void {
+    return this.#events.on((happened) => {
+      if (happened === event) listener()
     })
   }
 

@@ -2,6 +2,7 @@
 import { Emitter } from '../emitter.ts'
 import { asObject, closedError } from '../errors.ts'
 import { Queue } from '../iterate.ts'
+import { type LicenceLabel, readLabels } from '../licence-labels.ts'
 import type { CallOptions, Row } from '../query.ts'
 import { type Part, type Statement, tagged } from '../statement.ts'
 import type { Column, Values } from '../values.ts'
@@ -47,6 +48,8 @@ interface LiveMessage {
   readonly Position?: string
   readonly Recovered?: boolean
   readonly Reason?: string
+  readonly Licence?: unknown
+  readonly AsOf?: string
 }
 
 /** Changes that wait for their reader, by key: the row as the reader last saw it, and as it is now. */
@@ -77,6 +80,10 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
   columns: readonly Column[] = []
   /** How the server keeps it up to date, once the first result is here: `keys`, `rerun` or `clock`. */
   method: string | undefined
+  /** What is delayed, or left out; nothing: all rows are here, as they are now. */
+  licences: readonly LicenceLabel[] = []
+  /** The delayed rows are as of this time. */
+  asOf: string | undefined
   readonly #channels: Channels
   readonly #values: Values
   readonly #channel: Channel
@@ -195,7 +202,9 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
     this.#pieces = { put: [], remove: [] }
   }
 
-  #take({ Kind, Method, Columns, Put = [], Remove = [], More, Position, Recovered, Reason }: LiveMessage): void {
+  #take(message: LiveMessage): void {
+    const { Kind, Method, Columns, Put = [], Remove = [], More, Position, Recovered, Reason, AsOf } = message
+    if (AsOf !== undefined) this.asOf = AsOf
     if (Kind === 'Reset') {
       // What is held is shown until the new result is complete.
       this.#reset = { reason: Reason }
@@ -207,6 +216,8 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
       this.#reset ??= {}
       this.#clearPieces()
       this.method = Method
+      this.licences = readLabels(message.Licence)
+      this.asOf = this.licences.find(({ asOf }) => asOf)?.asOf
       this.columns = this.#values.columns(Columns)
       this.#decode = this.#values.decoder(this.columns)
     }

@@ -1,5 +1,5 @@
 /** The messages of the stream and its close codes, as docs/streaming.md describes them. */
-import { AuthError, type ErrorInit, GatehouseError, problemError, StepUpNeeded } from '../errors.ts'
+import { AuthError, type ErrorInit, GatehouseError, LicenceNeeded, problemError, StepUpNeeded } from '../errors.ts'
 
 /** One message. */
 export interface Message {
@@ -15,6 +15,9 @@ export interface Message {
   readonly Position?: string
   readonly Recovered?: boolean
   readonly Removed?: boolean
+  /** Of licensed market data, as docs/licences.md describes it. */
+  readonly Delay?: number
+  readonly Licence?: unknown
 }
 
 /** The states of a connection. */
@@ -50,6 +53,12 @@ export function afterClose(code: number | string): 'end' | 'renew' | 'retry' {
   return code === 1008 ? 'renew' : 'retry'
 }
 
+const LICENCE_CODES: Readonly<Record<string, string>> = {
+  places: 'Licence.Places',
+  displaced: 'Licence.Displaced',
+  not_ready: 'Licence.NotReady',
+}
+
 /** The error that a message with the action `Error` carries. */
 export function errorOfMessage({ Data, Problem, Controller, Topic }: Message, statement?: string): GatehouseError {
   if (Problem !== undefined) return problemError(Problem, { statement })
@@ -61,7 +70,18 @@ export function errorOfMessage({ Data, Problem, Controller, Topic }: Message, st
   }
   const message = `${Controller}/${Topic} was refused: ${String(Data)}`
   if (code === 'Authority' && context[0]) {
-    const { acr, max_age: age } = Object.fromEntries(context.map((need) => need.split('=')))
+    const { acr, max_age: age, licence, reason } = Object.fromEntries(context.map((need) => need.split('=')))
+    if (licence !== undefined) {
+      const retryable = reason === 'not_ready'
+      const products = licence.split(',').filter(Boolean)
+      return new LicenceNeeded(message, {
+        ...init,
+        code: LICENCE_CODES[reason] ?? 'Licence.Needed',
+        products,
+        reason,
+        retryable,
+      })
+    }
     return new StepUpNeeded(message, { ...init, code: 'Auth.StepUp', acrValues: acr, maxAge: age && Number(age) })
   }
   return code === 'Authority' || code === 'Session'

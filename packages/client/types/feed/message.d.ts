@@ -8,6 +8,8 @@ export type FeedMessage<T = unknown> = {
     readonly topic: string;
     readonly position: string | undefined;
     readonly recovered: boolean | undefined;
+    /** Seconds after which the licence shows it; undefined: it is real-time. */
+    readonly delay: number | undefined;
 } & ({
     readonly removed: false;
     readonly data: T;
@@ -23,4 +25,6 @@ export interface KeptMessage<T = unknown> {
     readonly position: string | undefined;
     /** When it was published. */
     readonly time: string;
+    /** Seconds after which the licence shows it; undefined: it is real-time. */
+    readonly delay: number | undefined;
 }

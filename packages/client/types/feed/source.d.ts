@@ -1,5 +1,6 @@
 /** A subscription of a feed on the server, shared by all who ask for the same; it resumes after the last message that it took. */
 import { type GatehouseError } from '../errors.ts';
+import { type LicenceLabel } from '../licence-labels.ts';
 import type { Channel, Channels } from '../stream/channel.ts';
 import type { Message } from '../stream/protocol.ts';
 import type { FeedMessage } from './message.ts';
@@ -17,6 +18,7 @@ export interface Member {
     onOpen(): void;
     onMessage(message: FeedMessage): void;
     onResumed(recovered: boolean): void;
+    onLicences(): void;
     onEnd(error: unknown): void;
 }
 export declare class FeedSource implements Channel {
@@ -32,13 +34,16 @@ export declare class FeedSource implements Channel {
     keep: unknown;
     /** Where to go on; undefined if the feed has no history. */
     position: string | undefined;
+    /** Seconds; undefined: real-time. */
+    delay: number | undefined;
+    licences: readonly LicenceLabel[];
     isOpen: boolean;
     constructor(channels: Channels, controller: string, topic: string, start: FeedStart, onClosed: (source: FeedSource) => void);
     open(): void;
     close(): void;
     data(): unknown;
     onConfirmed(data: unknown): void;
-    onData(data: unknown, { Topic, Position, Removed, Recovered }?: Message): void;
+    onData(data: unknown, { Topic, Position, Removed, Recovered, Delay, Licence }?: Message): void;
     /** If the server no longer knows the position, it begins again. One that the application has given may be wrong. */
     onRefused({ code, message }: GatehouseError): boolean;
     onEnd(error: unknown): void;

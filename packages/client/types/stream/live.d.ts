@@ -1,3 +1,4 @@
+import { type LicenceLabel } from '../licence-labels.ts';
 import type { CallOptions, Row } from '../query.ts';
 import { type Part, type Statement } from '../statement.ts';
 import type { Column, Values } from '../values.ts';
@@ -42,6 +43,10 @@ export declare class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
     columns: readonly Column[];
     /** How the server keeps it up to date, once the first result is here: `keys`, `rerun` or `clock`. */
     method: string | undefined;
+    /** What is delayed, or left out; nothing: all rows are here, as they are now. */
+    licences: readonly LicenceLabel[];
+    /** The delayed rows are as of this time. */
+    asOf: string | undefined;
     constructor(channels: Channels, values: Values, statement: Statement, { maxRate, signal }?: LiveOptions);
     /** The current result, in the order of the statement. A new array after each change, the same until then. */
     get rows(): readonly R[];

@@ -14,6 +14,9 @@ export interface Message {
     readonly Position?: string;
     readonly Recovered?: boolean;
     readonly Removed?: boolean;
+    /** Of licensed market data, as docs/licences.md describes it. */
+    readonly Delay?: number;
+    readonly Licence?: unknown;
 }
 /** The states of a connection. */
 export type State = 

@@ -25,6 +25,7 @@ export const EXPOSED_HEADERS: readonly string[] = [
   'Date',
   'DPoP-Nonce',
   'ETag',
+  'Licence',
   'Location',
   'RateLimit',
   'RateLimit-Policy',

@@ -13,8 +13,6 @@ export interface TextEncoding extends ValueForms {
 
 interface BinaryEncoding extends ValueForms {
   readonly format: BinaryFormat
-  /** What files say of licences, under the key `licence` of their metadata. */
-  readonly licence?: string
 }
 
 interface ValueForms {
@@ -23,6 +21,8 @@ interface ValueForms {
   readonly integers: 'numbers' | 'strings'
   /** Whether NDJSON begins with a line that describes the columns. */
   readonly header?: 'none' | 'columns'
+  /** What files say of licences, under the key `licence` of their metadata, and NDJSON in that line; JSON text. */
+  readonly licence?: string
   /** Of the format `wire`: which messages of PostgreSQL's protocol hold the rows. */
   readonly wire?: WireForm
 }

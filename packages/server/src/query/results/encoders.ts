@@ -62,7 +62,7 @@ export interface TextForm {
 }
 
 export function textForm(
-  { format, header }: TextEncoding,
+  { format, header, licence }: TextEncoding,
   columns: readonly ResultColumn[],
   knownJsonHead?: string,
 ): TextForm {
@@ -71,13 +71,18 @@ export function textForm(
       return { header: knownJsonHead ?? jsonHead(columns), between: ',', after: '' }
     case 'ndjson':
       return {
-        header: header === 'columns' ? `{"Columns":${describeColumns(columns)}}\n` : '',
+        header: header === 'columns' ? ndjsonHead(columns, licence) : '',
         between: '',
         after: '\n',
       }
     case 'csv':
       return { header: csvHeader(columns), between: '', after: '\r\n' }
   }
+}
+
+function ndjsonHead(columns: readonly ResultColumn[], licence: string | undefined): string {
+  const licences = licence === undefined ? '' : `,"Licence":${licence}`
+  return `{"Columns":${describeColumns(columns)}${licences}}\n`
 }
 
 function jsonHead(columns: readonly ResultColumn[]): string {

@@ -119,7 +119,7 @@ function prepare<Parts extends CallParts>(
 
 type PlanningEnv = Pick<ExecutionEnv, 'planner' | 'catalogue' | 'licences' | 'way'>
 
-/** Files have what is said of licences inside. */
+/** Files, and NDJSON that begins with its columns, have what is said of licences inside. */
 function withLabels(asked: QueryCall, held: HeldTables, { copies }: RunEnv): QueryCall {
   const labels = describeLicences(
     listParts(asked).flatMap(({ planned }) => planned.bound.tables),
@@ -127,8 +127,9 @@ function withLabels(asked: QueryCall, held: HeldTables, { copies }: RunEnv): Que
   )
   if (labels.length === 0) return { ...asked, held }
   const { encoding } = asked
-  const isFile = encoding.format === 'arrow' || encoding.format === 'parquet'
-  return { ...asked, held, labels, encoding: isFile ? { ...encoding, licence: JSON.stringify(labels) } : encoding }
+  const { format, header } = encoding
+  const isInside = format === 'arrow' || format === 'parquet' || (format === 'ndjson' && header === 'columns')
+  return { ...asked, held, labels, encoding: isInside ? { ...encoding, licence: JSON.stringify(labels) } : encoding }
 }
 
 /** What a call plans its statements with: the rights of its caller, and the tables of this moment. */
