@@ -75,6 +75,15 @@ export const AREAS: readonly Area[] = [
     load: () => import('./areas/applications/index.tsx'),
   },
   {
+    name: 'market-data',
+    title: 'Market data',
+    about: 'Products, who has them, places and the usage report',
+    icon: 'chart',
+    rights: ['Platform/Admin', 'Identity/Admin'],
+    service: undefined,
+    load: () => import('./areas/market-data/index.tsx'),
+  },
+  {
     name: 'operations',
     title: 'Operations',
     about: 'Health, running queries, metrics, keys, audit log',

@@ -7,7 +7,7 @@
  * Data      Table (small lists; the grid for large ones), dangerColumn, Facts, Code, Keys, Time, duration, count, bytes, Progress
  * Waiting   useLoad and Await (load, show, retry), useDelayed, Loading, Spinner, useSlow
  * Files     FILE_FORMATS, readFile (a reply, with progress), saveFile
- * Words     Empty, Forbidden, ErrorNotice (code, hint, request id), Notice, Badge
+ * Words     Empty, Forbidden, ErrorNotice (code, hint, request id), Notice, Badge, LicenceBadges, DelayBadge
  * Dialogs   Dialog, FormDialog; confirm(), toast() and announce() are in ../shell/{dialogs,toasts,announce}.tsx
  * Icons     Icon; add paths to icon.tsx
  */
@@ -44,6 +44,7 @@ export {
 export { FILE_FORMATS, type FileFormat, readFile, saveFile } from './file.ts'
 export { Form, FormDialog, useSubmit } from './form.tsx'
 export { Icon, type IconName } from './icon.tsx'
+export { DelayBadge, LicenceBadges } from './licence.tsx'
 export { Await, type Loaded, useDelayed, useLoad } from './load.tsx'
 export { Menu, type MenuItem, placeNextTo } from './menu.tsx'
 export { Badge, Empty, ErrorNotice, explain, Forbidden, Notice } from './notice.tsx'

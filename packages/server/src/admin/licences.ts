@@ -63,12 +63,14 @@ async function readLicences({ stores, clock, licenceClock }: LicenceEnv) {
 
 /** What a user has of each product. */
 export async function showLicences(user: User, env: LicenceEnv): Promise<JsonObject[]> {
-  const { toSubject } = await import('../licences/licences.ts')
+  const { statusName, toSubject } = await import('../licences/licences.ts')
   const licences = await readLicences(env)
   const { products } = await licences.definitions()
   if (products.size === 0) return []
-  const standings = await licences.standings(await licences.facts(toSubject(user)), [...products.values()])
-  return standings.map(({ product, decision }) => ({ product: product.name, ...presentDecision(decision) }))
+  const facts: SubjectFacts = await licences.facts(toSubject(user))
+  const standings = await licences.standings(facts, [...products.values()])
+  const status = statusName(facts.status)
+  return standings.map(({ product, decision }) => ({ product: product.name, ...presentDecision(decision), status }))
 }
 
 async function listSubjects(call: AdminCall, env: AdminEnv) {

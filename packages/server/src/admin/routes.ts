@@ -26,6 +26,7 @@ import { identityRoutes } from './identities.ts'
 import { licenceRoutes } from './licences.ts'
 import { linkRoutes } from './links.ts'
 import { mailRoutes } from './mail.ts'
+import { placeRoutes } from './places.ts'
 import { platformRoutes } from './platform.ts'
 import { resourceRoutes } from './resource-routes.ts'
 import { retentionRoutes } from './retention.ts'
@@ -74,6 +75,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...channelRoutes,
   ...resourceRoutes(ALERTS, ALERT_SPECIALS),
   ...licenceRoutes,
+  ...placeRoutes,
   ...usageRoutes,
   ...columnRoutes,
   ...retentionRoutes,

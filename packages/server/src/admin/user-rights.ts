@@ -15,7 +15,7 @@ export const userRightsRoutes: readonly AdminRoute[] = [
       'Shows what a user may do: roles and their scopes, tables with rights and row filter, page by page, and topics of the stream. An application may be allowed less.',
     query: { ...pageQuery('Tables', 'name'), prefix: 'Only tables whose names begin with this; case-insensitive.' },
     reply:
-      '{"user", "username", "disabled", "roles": [{"name", "scopes"}], "scopes": […], "tables": {"items": [{"name", "issystem", "rights", "rowfilter"}], "next": "the path of the next page or null"}, "topics": [{"controller", "topics": […]}]}; tables and topics are null where no node runs the service. With products also "licences": [{"product", "access", "reason", "until", "kind"}].',
+      '{"user", "username", "disabled", "roles": [{"name", "scopes"}], "scopes": […], "tables": {"items": [{"name", "issystem", "rights", "rowfilter"}], "next": "the path of the next page or null"}, "topics": [{"controller", "topics": […]}]}; tables and topics are null where no node runs the service. With products also "licences": [{"product", "access", "reason", "until", "kind", "status"}].',
     async run(call, env) {
       const { stores, activity } = env
       const found = await findUser(stores, part(call, 'user'))

@@ -1,6 +1,6 @@
 /** The result of a tile: kept up to date by the server, or run again from time to time; neither while the page is hidden. */
 import { effect, signal } from '@preact/signals'
-import { type Tile, statement as toStatement } from '../../../../client/src/index.ts'
+import { type LicenceLabel, type Tile, statement as toStatement } from '../../../../client/src/index.ts'
 import { connection, gate } from '../../gate.ts'
 import { LiveRows } from '../../grid/live-rows.ts'
 import { GridModel } from '../../grid/model.ts'
@@ -15,6 +15,8 @@ export interface TileState {
   /** When the rows were read: milliseconds since the epoch. */
   readonly at: number | undefined
   readonly isTruncated: boolean
+  /** What is delayed, or left out. */
+  readonly licences: readonly LicenceLabel[]
 }
 
 /** Updates per second: eyes cannot follow more. All tiles are drawn at the same times, so that they show the same price. */
@@ -48,6 +50,7 @@ export class TileResult {
     isRunning: true,
     at: undefined,
     isTruncated: false,
+    licences: [],
   })
   readonly #tile: TileStatement
   /** Seconds between two runs; undefined for one run only. */
@@ -96,10 +99,11 @@ export class TileResult {
       if (this.#live?.hasColumns(live.columns) !== true) this.#live = new LiveRows(live.columns)
       this.#live.apply(live, change, true)
       const { model } = this.#live
+      const { licences } = live
       const before = this.state.peek()
       // The model announces changes of its rows itself; the tile is drawn again when anything else has changed.
-      if (before.model !== model || before.error !== undefined || before.isRunning)
-        this.#set({ model, error: undefined, isRunning: false, at: Date.now(), isTruncated: false })
+      if (before.model !== model || before.error !== undefined || before.isRunning || before.licences !== licences)
+        this.#set({ model, error: undefined, isRunning: false, at: Date.now(), isTruncated: false, licences })
     }
   }
 
@@ -122,11 +126,11 @@ export class TileResult {
     try {
       // Tiles run without a question, and another user may have written them: they must not write with the viewer's rights.
       const search = { writes: 'refused' }
-      const { columns, rows, truncated } = await gate.query(this.#statement()).result({ search, signal })
+      const { columns, rows, truncated, licences } = await gate.query(this.#statement()).result({ search, signal })
       if (signal.aborted) return
       const model = new GridModel(columns)
       model.append(rows.map((row) => columns.map(({ name }) => row[name])))
-      this.#set({ model, error: undefined, isRunning: false, at: Date.now(), isTruncated: truncated })
+      this.#set({ model, error: undefined, isRunning: false, at: Date.now(), isTruncated: truncated, licences })
     } catch (error) {
       if (!signal.aborted) this.#set({ error, isRunning: false })
     }

@@ -6,7 +6,7 @@ import { Chart, type ChartView } from '../../chart/chart.tsx'
 import { findZone } from '../../chart/statement-zone.ts'
 import { Grid } from '../../grid/grid.tsx'
 import type { GridModel } from '../../grid/model.ts'
-import { Button, classes, Empty, explain, IconButton, Loading, Time } from '../../ui/index.ts'
+import { Button, classes, Empty, explain, IconButton, LicenceBadges, Loading, Time } from '../../ui/index.ts'
 import { offlineSince, TileResult, type TileStatement } from './result.ts'
 import { choosingIn, type RowChoice, useAsChoices } from './variables.tsx'
 
@@ -30,6 +30,7 @@ export function Tile({ tile, every, choice, before, after }: TileProps) {
       <header class="tile-header">
         {before}
         <h2 title={title}>{title}</h2>
+        <LicenceBadges labels={result.state.value.licences} />
         <Freshness result={result} live={live} />
         {after}
       </header>

@@ -1,10 +1,24 @@
 /** What a user may do, as the platform would decide it now: scopes through roles, tables with their rows, topics. */
 import { useState } from 'preact/hooks'
+import { type Access, AccessBadge, reasonText, statusText } from '../../admin/licences.tsx'
 import { withQuery } from '../../admin/requests.ts'
+import { attempt } from '../../admin/tagged.ts'
 import { gate } from '../../gate.ts'
 import { href } from '../../shell/router.ts'
 import { toastError } from '../../shell/toasts.tsx'
-import { Await, Badge, Button, Facts, Notice, SearchField, Section, Table, useLoad } from '../../ui/index.ts'
+import {
+  Await,
+  Badge,
+  Button,
+  Facts,
+  Notice,
+  SearchField,
+  Section,
+  Select,
+  Table,
+  Time,
+  useLoad,
+} from '../../ui/index.ts'
 import { RightList } from '../../ui/rights.tsx'
 import { type Person, userPath } from './types.ts'
 
@@ -14,7 +28,20 @@ interface GrantedRights {
   readonly scopes: readonly string[]
   readonly tables: TablePage | null
   readonly topics: readonly Controller[] | null
+  readonly licences?: readonly Licence[]
 }
+
+/** What the user has of a product of market data, and why. */
+interface Licence {
+  readonly product: string
+  readonly access: Access
+  readonly reason: string
+  readonly until?: string
+  readonly status: Status
+}
+
+const STATUSES = ['undeclared', 'professional', 'non_professional'] as const
+type Status = (typeof STATUSES)[number]
 
 interface Controller {
   readonly controller: string
@@ -67,6 +94,9 @@ export function Rights({ person }: { readonly person: Person }) {
               />
             )}
           </Section>
+          {found.licences?.[0] !== undefined && (
+            <MarketData person={person} licences={found.licences} onChanged={rights.reload} />
+          )}
           <Section title="Tables" about="What they can do with each table, and which rows they see.">
             {found.tables === null ? (
               <p class="quiet">No node runs the query service.</p>
@@ -161,5 +191,43 @@ function Tables({ first }: { readonly first: TablePage }) {
         </p>
       )}
     </>
+  )
+}
+
+function MarketData({
+  person,
+  licences,
+  onChanged,
+}: {
+  readonly person: Person
+  readonly licences: readonly Licence[]
+  readonly onChanged: () => void
+}) {
+  const setStatus = async (status: string) => {
+    const body = { professional: status === 'undeclared' ? null : status === 'professional' }
+    const work = () => gate.request(userPath(person.id, 'professional'), { method: 'PUT', body })
+    if (await attempt(work, 'The status was recorded')) onChanged()
+  }
+  return (
+    <Section title="Market data" about="Products, as they are decided now.">
+      <Table
+        label="Market data"
+        rows={licences}
+        rowKey={({ product }) => product}
+        columns={[
+          { title: 'Product', cell: ({ product }) => product },
+          { title: 'Access', cell: ({ access }) => <AccessBadge of={access} /> },
+          { title: 'Why', cell: ({ reason }) => reasonText(reason) },
+          { title: 'Until', cell: ({ until }) => until !== undefined && <Time at={until} as="date" /> },
+        ]}
+      />
+      <Select
+        label="Status"
+        hint="What is recorded here cannot be changed by the user. Who has not declared it counts as a professional."
+        value={licences[0]?.status ?? 'undeclared'}
+        onValue={(status) => void setStatus(status)}
+        choices={STATUSES.map((value) => ({ value, title: statusText(value) }))}
+      />
+    </Section>
   )
 }

@@ -1,6 +1,6 @@
 /** A live result in the model of a grid. */
 import { type Signal, signal } from '@preact/signals'
-import { type Live, type Row, statement as toStatement } from '../../../../client/src/index.ts'
+import { type LicenceLabel, type Live, type Row, statement as toStatement } from '../../../../client/src/index.ts'
 import { scan } from '../../editor/scan.ts'
 import { gate } from '../../gate.ts'
 import { LiveRows } from '../../grid/live-rows.ts'
@@ -9,7 +9,14 @@ import type { GivenParameters } from './copy-as.ts'
 
 export type LiveState =
   | { readonly kind: 'opening' }
-  | { readonly kind: 'live'; readonly method: string; readonly model: GridModel; readonly changes: number }
+  | {
+      readonly kind: 'live'
+      readonly method: string
+      readonly model: GridModel
+      readonly changes: number
+      readonly licences: readonly LicenceLabel[]
+      readonly asOf: string | undefined
+    }
   | { readonly kind: 'failed'; readonly error: unknown }
 
 /** What people see and can follow. */
@@ -44,7 +51,8 @@ async function follow(live: Live<Row>, ordered: boolean, state: Signal<LiveState
     if (shown?.hasColumns(live.columns) !== true) shown = new LiveRows(live.columns)
     shown.apply(live, change, ordered)
     if (!change.snapshot) changes++
-    state.value = { kind: 'live', method: live.method ?? '', model: shown.model, changes }
+    const { method = '', licences, asOf } = live
+    state.value = { kind: 'live', method, model: shown.model, changes, licences, asOf }
   }
 }
 

@@ -22,6 +22,7 @@ import {
   ErrorNotice,
   FILE_FORMATS,
   Icon,
+  LicenceBadges,
   Loading,
   Menu,
   Notice,
@@ -170,6 +171,11 @@ function Summary({
         </>
       ) : (
         <StateSummary state={state} rows={rows} since={outcome.startedAt} />
+      )}
+      {following?.kind === 'live' ? (
+        <LicenceBadges labels={following.licences} asOf={following.asOf} />
+      ) : (
+        <LicenceBadges labels={outcome.licences.value} asOf={outcome.licences.value.find(({ asOf }) => asOf)?.asOf} />
       )}
       {following?.kind === 'opening' && <Spinner />}
       {requestId !== undefined && requestId !== '' && following?.kind !== 'live' && state.kind !== 'failed' && (

@@ -1,7 +1,7 @@
 /** Runs statements one after another; each result streams into the model of its grid. */
 import { type Signal, signal } from '@preact/signals'
 import { DEFINING } from 'gatehouse-iql'
-import { type Batches, statement as toStatement } from '../../../../client/src/index.ts'
+import { type Batches, type LicenceLabel, statement as toStatement } from '../../../../client/src/index.ts'
 import { tableChanges } from '../../editor/catalogue.ts'
 import { type Part, parameterNames, scan, splitStatements } from '../../editor/scan.ts'
 import { gate } from '../../gate.ts'
@@ -31,6 +31,8 @@ export interface Outcome {
   readonly requestId: Signal<string | undefined>
   /** There are more rows than a page can hold. */
   readonly isCut: Signal<boolean>
+  /** What is delayed, or left out. */
+  readonly licences: Signal<readonly LicenceLabel[]>
 }
 
 export type StatementKind = 'query' | 'about' | 'write'
@@ -98,6 +100,7 @@ function begin(text: string, from: number, given: GivenParameters): Outcome {
     model: signal<GridModel | undefined>(undefined),
     requestId: signal<string | undefined>(undefined),
     isCut: signal(false),
+    licences: signal<readonly LicenceLabel[]>([]),
   }
 }
 
@@ -168,6 +171,7 @@ const SLICE_MS = 8
 async function readRows(outcome: Outcome, batches: Batches): Promise<void> {
   const model = new GridModel(batches.columns)
   outcome.requestId.value = batches.requestId
+  outcome.licences.value = batches.licences
   outcome.model.value = model
   let sliceStart = performance.now()
   for await (const rows of batches) {

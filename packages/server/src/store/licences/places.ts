@@ -6,6 +6,15 @@ import type { Schema } from '../database/schema.ts'
 
 export type Place = Selectable<Schema['licence_places']>
 
+export interface PlacePage {
+  readonly after: Pick<Place, 'product' | 'holder' | 'place'> | undefined
+  readonly limit: number
+  readonly product: string | undefined
+  readonly holder: string | undefined
+  /** Milliseconds: those that have lapsed are left out. */
+  readonly now: number
+}
+
 const MOST_AT_ONCE = 500
 
 export type Places = ReturnType<typeof createPlaces>
@@ -31,6 +40,22 @@ export function createPlaces(db: Kysely<Schema>) {
         .orderBy('taken_at')
         .orderBy('product')
         .execute(),
+
+    /** One page, ordered by product, holder and place. */
+    list({ after, limit, product, holder, now }: PlacePage): Promise<Place[]> {
+      let query = places().where('expires_at', '>', now)
+      if (product !== undefined) query = query.where('product', '=', product)
+      if (holder !== undefined) query = query.where('holder', '=', holder)
+      if (after !== undefined)
+        query = query.where((eb) =>
+          eb.or([
+            eb('product', '>', after.product),
+            eb.and([eb('product', '=', after.product), eb('holder', '>', after.holder)]),
+            eb.and([eb('product', '=', after.product), eb('holder', '=', after.holder), eb('place', '>', after.place)]),
+          ]),
+        )
+      return query.orderBy('product').orderBy('holder').orderBy('place').limit(limit).execute()
+    },
 
     all: (most: number): Promise<Place[]> => places().orderBy('product').orderBy('holder').limit(most).execute(),
 

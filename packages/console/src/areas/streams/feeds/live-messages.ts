@@ -13,6 +13,8 @@ export interface NewestMessage {
   readonly at: number
   /** Rises with each one that is shown. */
   readonly number: number
+  /** Seconds after which the licence shows it. */
+  readonly delay: number | undefined
 }
 
 /** As it is written; a quote inside of it has a backslash. */
@@ -128,17 +130,22 @@ export class LiveMessages {
     if (members.get('Removed') === 'true') {
       this.#forget(topic)
       this.removals.value++
-    } else if (data !== undefined) this.#add(topic, data, parseText(members.get('Position')))
+    } else if (data !== undefined)
+      this.#add(topic, {
+        data,
+        position: parseText(members.get('Position')),
+        at: Date.now(),
+        delay: Number(members.get('Delay')) || undefined,
+      })
   }
 
-  #add(topic: string, data: string, position: string | undefined): void {
+  #add(topic: string, message: Omit<NewestMessage, 'number'>): void {
     const known = this.newest.get(topic)
     if (known === undefined && this.newest.size >= MOST_TOPICS && !this.#watched.has(topic)) return
     const isFirst = !this.#heard.has(topic)
     this.#heard.add(topic)
-    if (known === undefined) this.newest.set(topic, { data, position, at: Date.now(), number: 1 })
-    else if (!isFirst || known.data !== data)
-      this.newest.set(topic, { data, position, at: Date.now(), number: known.number + 1 })
+    if (known === undefined) this.newest.set(topic, { ...message, number: 1 })
+    else if (!isFirst || known.data !== message.data) this.newest.set(topic, { ...message, number: known.number + 1 })
   }
 
   /** A pattern stands for all of its topics. */

@@ -3,7 +3,18 @@ import { useRef } from 'preact/hooks'
 import { useSearchText } from '../../../admin/search.ts'
 import { server } from '../../../server.ts'
 import { go, href } from '../../../shell/router.ts'
-import { Badge, Button, Code, count, Empty, ErrorNotice, Loading, SearchField, Table } from '../../../ui/index.ts'
+import {
+  Badge,
+  Button,
+  Code,
+  count,
+  DelayBadge,
+  Empty,
+  ErrorNotice,
+  Loading,
+  SearchField,
+  Table,
+} from '../../../ui/index.ts'
 import { word } from '../../../ui/word.ts'
 import { JsonLine } from '../json-line.tsx'
 import { type FeedInfo, isStored } from './feed.ts'
@@ -27,6 +38,7 @@ export function Topics({ info, query }: { readonly info: FeedInfo; readonly quer
     // The button that closed the panel is gone: the keyboard continues in the list.
     setTimeout(() => row?.focus())
   }
+  const delay = Math.max(0, ...rows.map(({ newest }) => newest?.delay ?? 0))
   const chosen = rows.find((row) => row.topic === topic)
   return (
     <div class="feed">
@@ -36,6 +48,7 @@ export function Topics({ info, query }: { readonly info: FeedInfo; readonly quer
             <div class="feed-bar">
               <SearchField label="Search by prefix" value={text} onValue={setText} />
               <LiveButton isPaused={isPaused} onPaused={setPaused} isOnline={isOnline} />
+              {delay > 0 && <DelayBadge seconds={delay} />}
               <span class="quiet feed-count" role="status">
                 {countText(rows.length, pages.more !== undefined, search === undefined ? info.topics : undefined)}
               </span>
