@@ -7,6 +7,7 @@ import {
   Gatehouse,
   GatehouseError,
   type GrantedTokens,
+  LicenceNeeded,
   QueryError,
   StepUpNeeded,
 } from '../../../client/src/index.ts'
@@ -84,6 +85,8 @@ function formatError(error: GatehouseError): string {
     lines.push(caretPicture(error.statement, { Offset: offset, Line: line, Column: column }))
   }
   if (error instanceof StepUpNeeded) lines.push(`hint: ${stepUpHint(error)}`)
+  if (error instanceof LicenceNeeded && error.reason === 'agreement')
+    lines.push('hint: read and accept the agreement at /account/data of the server, Market data of your account')
   if (typeof details.Hint === 'string') lines.push(`hint: ${printable(details.Hint)}`)
   return lines.join('\n')
 }

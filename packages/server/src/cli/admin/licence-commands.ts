@@ -18,6 +18,18 @@ export const LICENCE_COMMANDS: readonly AdminCommand[] = [
     },
   },
   {
+    name: 'product places',
+    positionals: ['PRODUCT'],
+    options: { '--user': { value: 'USER', help: 'only those of a user' }, ...PAGE_OPTIONS },
+    summary: 'Lists the sign-ins and programs that use a product now.',
+    examples: ['product places NYSE.L1'],
+    async run({ args, request }) {
+      const path = pagePath('/admin/places', args, { product: args.positionals[0], user: args.value('--user') })
+      const { body } = await request('GET', path)
+      return { kind: 'table', columns: ['username', 'client', 'access', 'since', 'session'], body }
+    },
+  },
+  {
     name: 'agreement accept',
     positionals: ['AGREEMENT', 'VERSION'],
     options: {

@@ -147,7 +147,7 @@ export function ofUser({ positionals: [user] }: Arguments): JsonObject {
 }
 
 function rightsText(body: unknown): string {
-  const { username, disabled, roles, scopes, tables, topics } = asObject(body)
+  const { username, disabled, roles, scopes, tables, topics, licences } = asObject(body)
   const { items, next } = asObject(tables)
   const after = typeof next === 'string' ? new URLSearchParams(next.split('?')[1]).get('after') : null
   return [
@@ -165,7 +165,12 @@ function rightsText(body: unknown): string {
     ...(topics === null
       ? ['Topics: no node runs the streaming service']
       : ['Topics:', ...indented(objects(topics).flatMap(topicLines))]),
+    ...(licences === undefined ? [] : ['', 'Market data:', ...indented(objects(licences).map(licenceLine))]),
   ].join('\n')
+}
+
+function licenceLine({ product, access, reason, until }: JsonObject): string {
+  return `${product}: ${access} (${reason})${until === undefined ? '' : ` until ${until}`}`
 }
 
 function tableLine({ name, rights, rowfilter }: JsonObject): string {

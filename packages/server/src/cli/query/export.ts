@@ -10,6 +10,7 @@ import { withGate } from '../gate.ts'
 import { asObject, parseJson } from '../output/json.ts'
 import { PrintableText } from '../output/printable-text.ts'
 import { readParameters, readStatement } from './input.ts'
+import { noteLicenceHeader } from './licence-notes.ts'
 import { parameterSearch, whole } from './result.ts'
 
 const MEDIA_TYPES = {
@@ -30,6 +31,7 @@ export async function exportRows(args: Arguments): Promise<void> {
   const search = parameterSearch(readParameters(args))
   const bytes = await withGate(args, async (gate) => {
     const response = await gate.query(toStatement(statement)).response(MEDIA_TYPES[format], { search })
+    noteLicenceHeader(response)
     return output === undefined ? toStdout(response, format) : toFile(response, format, output)
   })
   if (output !== undefined) process.stderr.write(`${output}: ${bytes} bytes of ${format}\n`)

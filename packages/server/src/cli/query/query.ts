@@ -4,6 +4,7 @@ import { UsageError } from '../errors.ts'
 import { type Gate, withGate } from '../gate.ts'
 import { requireFreeStdin } from '../sign-in/sign-in.ts'
 import { readParameters } from './input.ts'
+import { noteLicenceHeader } from './licence-notes.ts'
 import { copyToStdout, type Format, runForFormat, runForTable, showResult, summarise } from './result.ts'
 
 export async function query(args: Arguments): Promise<void> {
@@ -32,7 +33,11 @@ async function run(
   parameters: ReadonlyMap<string, string>,
   format: Format,
 ): Promise<void> {
-  if (format !== 'table') return copyToStdout(await runForFormat(gate, statement, { parameters, format }))
+  if (format !== 'table') {
+    const response = await runForFormat(gate, statement, { parameters, format })
+    if (format === 'csv') noteLicenceHeader(response)
+    return copyToStdout(response)
+  }
   const result = await runForTable(gate, statement, { parameters })
   process.stdout.write(showResult(result))
   process.stderr.write(`${summarise(result)}\n`)

@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import {
+  type LicenceLabel,
   type Column as ResultColumn,
   type Row,
   type Search,
@@ -12,6 +13,7 @@ import type { Gate } from '../gate.ts'
 import { PrintableText } from '../output/printable-text.ts'
 import { cellText, formatRecords, formatResult } from '../output/table.ts'
 import { programName } from '../program.ts'
+import { licenceNotes } from './licence-notes.ts'
 
 export const FORMATS = ['table', 'json', 'csv'] as const
 export type Format = (typeof FORMATS)[number]
@@ -31,16 +33,20 @@ export interface Result {
   readonly rows: readonly (readonly string[])[]
   readonly rowsAffected: number | undefined
   readonly isTruncated: boolean
+  readonly licences: readonly LicenceLabel[]
 }
 
 export async function runForTable(gate: Gate, statement: string, { parameters, signal }: RunOptions): Promise<Result> {
   const query = gate.query(toStatement(statement), { signal })
-  const { columns, rows, rowsAffected, truncated } = await query.result({ search: parameterSearch(parameters) })
+  const { columns, rows, rowsAffected, truncated, licences } = await query.result({
+    search: parameterSearch(parameters),
+  })
   return {
     columns: tableColumns(columns),
     rows: rows.map((row) => rowCells(row, columns)),
     rowsAffected: rowsAffected === undefined ? undefined : Number(rowsAffected),
     isTruncated: truncated,
+    licences,
   }
 }
 
@@ -96,8 +102,11 @@ export function showResult({ columns, rows }: Result, expanded = false): string 
   return expanded ? formatRecords(columns, rows) : formatResult(columns, rows)
 }
 
-export function summarise({ rows, rowsAffected, isTruncated }: Result): string {
+export function summarise({ rows, rowsAffected, isTruncated, licences }: Result): string {
   const count = (amount: number) => `${amount} ${amount === 1 ? 'row' : 'rows'}`
   if (rowsAffected !== undefined) return `${count(rowsAffected)} affected`
-  return isTruncated ? `the first ${count(rows.length)}; use "${programName()} export" for all` : count(rows.length)
+  const counted = isTruncated
+    ? `the first ${count(rows.length)}; use "${programName()} export" for all`
+    : count(rows.length)
+  return [counted, ...licenceNotes(licences)].join(' · ')
 }

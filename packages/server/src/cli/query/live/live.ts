@@ -11,6 +11,7 @@ import { UsageError } from '../../errors.ts'
 import { type Gate, withGate } from '../../gate.ts'
 import { printable } from '../../output/table.ts'
 import { readParameters, readStatement } from '../input.ts'
+import { licenceNotes } from '../licence-notes.ts'
 import { parameterSearch } from '../result.ts'
 import { LiveRows } from './rows.ts'
 import { LiveTerminal } from './terminal.ts'
@@ -107,6 +108,7 @@ async function printChanges(gate: Gate, query: LiveQuery, signal: AbortSignal): 
   for await (const change of live) {
     if (change.reason !== undefined)
       process.stderr.write(`gatehouse: the result starts over (${printable(change.reason)})\n`)
+    if (change.snapshot) for (const note of licenceNotes(live.licences)) process.stderr.write(`gatehouse: ${note}\n`)
     const changes = rows.apply(change, 0)
     const names = fields(
       ' ',
@@ -132,7 +134,7 @@ async function showTable(gate: Gate, query: LiveQuery, end: AbortController): Pr
   })
   const rows = new LiveRows(live, query.statement)
   const terminal = new LiveTerminal(rows, () => end.abort())
-  const update = (): void => terminal.update(statusLine(live.rows.length, changes, lost))
+  const update = (): void => terminal.update(statusLine(live, changes, lost))
   try {
     update()
     for await (const change of live) {
@@ -150,9 +152,10 @@ async function showTable(gate: Gate, query: LiveQuery, end: AbortController): Pr
   process.stderr.write(`${count(live.rows.length, 'row')}, ${count(changes, 'change')}\n`)
 }
 
-function statusLine(rows: number, changes: number, lost: string | undefined): string {
+function statusLine({ rows, licences, asOf }: Live, changes: number, lost: string | undefined): string {
   const connection = lost === undefined ? 'live' : `reconnecting: ${lost}`
-  return `${count(rows, 'row')} · ${count(changes, 'change')} · ${connection} · q ends`
+  const notes = licenceNotes(licences.map((label) => ({ ...label, ...(asOf !== undefined && label.asOf && { asOf }) })))
+  return [count(rows.length, 'row'), count(changes, 'change'), connection, ...notes, 'q ends'].join(' · ')
 }
 
 function count(amount: number, what: string): string {

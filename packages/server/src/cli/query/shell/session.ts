@@ -101,6 +101,8 @@ export class ShellSession {
     } else {
       const response = await runForFormat(this.#gate, statement, { ...options, format: this.#format })
       stop()
+      const licence = this.#format === 'csv' ? response.headers.get('licence') : null
+      if (licence !== null) remarks.push(`Licence: ${licence}`)
       await this.#screen.copy(response)
     }
     if (remarks.length > 0) this.#screen.say(remarks.join(' · '))
