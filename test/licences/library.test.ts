@@ -35,7 +35,7 @@ onSqlite('the client library on a server with products', (place) => {
     admin = new Gatehouse(server.issuer, { auth: getToken(async () => server.admin) })
     for (const table of ['ticks', 'signed'])
       await admin.query`CREATE TABLE ${name(table)} (id Integer PRIMARY KEY, venue Text NOT NULL) READ SCOPE 'Platform/Market' WRITE SCOPE 'Platform/Market'`
-    await until('the copy of the new table is there', 4_000, () =>
+    await until('the copy of the new table is there', 20_000, () =>
       gate.query`SELECT id FROM ticks`.then(
         () => true,
         () => false,
@@ -141,7 +141,7 @@ onSqlite('the client library on a server with products', (place) => {
       places.map(({ product, username, access }) => [product, username, access]),
       [['ASKS', 'alice', 'realtime']],
     )
-    assert.deepEqual(await Array.fromAsync(admin.admin.places.list({ user: 'admin' })), [])
+    assert.deepEqual(await Array.fromAsync(admin.admin.places.list({ product: 'ASKS', user: 'admin' })), [])
     const { rows } = await admin.admin.usage(new Date().toISOString().slice(0, 7), { product: 'ASKS' })
     assert.deepEqual(
       rows.map(({ access, status, units }) => [access, status, units]),
