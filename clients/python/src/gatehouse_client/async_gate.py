@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Mapping
 from typing import Any
 
+from .alerts import AsyncAlerts
 from .auth import Auth
 from .errors import closed_error
 from .feed import AsyncFeed, AsyncFeedSubscription
@@ -91,6 +92,11 @@ class AsyncGate:
     def feed(self, name: str) -> AsyncFeed:
         """A feed by name: publish messages, subscribe to them, read what is kept."""
         return AsyncFeed(self._http, name, self._lives.add)
+
+    @property
+    def alerts(self) -> AsyncAlerts:
+        """The alerts of the caller."""
+        return AsyncAlerts(self._http)
 
     @property
     def stream(self) -> AsyncStream:

@@ -16,6 +16,7 @@ from .portal import Portal, within
 from .protocol import State, StateChange
 from .query import AsyncQuery, Result
 from .stream import AsyncStream, AsyncSubscription, Slow
+from .sync_alerts import Alerts
 from .sync_feed import Feed
 from .table import AsyncTable, Rows, UploadProgress, Where, new_key
 from .values import Column, Parameters, Row
@@ -95,6 +96,11 @@ class Gate:
     def feed(self, name: str) -> Feed:
         """A feed by name: publish messages, subscribe to them, read what is kept."""
         return Feed(self._gate.feed(name), self._portal)
+
+    @property
+    def alerts(self) -> Alerts:
+        """The alerts of the caller."""
+        return Alerts(self._gate.alerts, self._portal)
 
     @property
     def stream(self) -> Stream:
