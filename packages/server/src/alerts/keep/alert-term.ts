@@ -228,6 +228,9 @@ export class AlertTerm {
       case 'clients-changed':
       case 'roles-changed':
         return () => this.#judgeOwners(() => true)
+      // The live statements of the others follow them by themselves.
+      case 'licences-changed':
+        return () => this.#judgeOwners(({ id }) => this.#running.get(id)?.state === 'suspended')
       case 'grant-revoked':
         return () => this.#judgeOwners(({ rights }) => rights.consented)
       default:

@@ -20,7 +20,7 @@ const POSITION_MS = 60_000
 
 export class EventWatch implements Watch {
   readonly #alert: Alert
-  readonly #program: AlertProgram
+  #program: AlertProgram
   readonly #matched: Set<string>
   /** Undefined until the first result: what matches then is told to nobody. */
   #position: string | undefined
@@ -46,11 +46,21 @@ export class EventWatch implements Watch {
     this.#storedAt = now.monotonic
   }
 
+  use(program: AlertProgram): void {
+    this.#program = program
+  }
+
   accept({ isWhole, reset, put, removed, position }: ResultChange, isLoss: boolean, now: Now): void {
     const isFirst = this.#position === undefined
     if (isFirst) this.#storedAt = Number.NEGATIVE_INFINITY
     else if (reset === 'Expired' || reset === 'Lost') this.#missed = true
     this.#position = position
+    // What has not left may be of rows that the owner no longer sees.
+    if (isLoss) {
+      this.#waiting = []
+      this.#more = 0
+      this.#since = undefined
+    }
     if (isWhole) {
       const keys = new Set(put.map(({ key }) => key))
       for (const key of [...this.#matched]) if (!keys.has(key)) this.#leave(key)

@@ -54,9 +54,12 @@ export class RunningAlert {
   #subscription: RunningSubscription | undefined
   /** The attempt to follow the result that counts; others are void. */
   #following: symbol | undefined
+  /** Changes that wait for another description. */
+  #held: ResultChange[] | undefined
   #isLoss = false
   /** A time as of which delayed rows are. */
   #asOf: string | undefined
+  #principal: Principal | undefined
   #retryMs = FIRST_RETRY_MS
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
@@ -96,8 +99,14 @@ export class RunningAlert {
     else if (owner.kind !== 'present') {
       this.#isLoss = true
       this.#stand('suspended', owner.kind === 'suspended' ? owner.reason : 'The owner is gone')
-    } else if (this.#subscription !== undefined) this.#subscription.setPrincipal(owner.principal)
-    else this.#open(owner.principal)
+    } else if (this.#subscription !== undefined) {
+      // Also for the next attempt, should these rights not suffice.
+      this.#principal = owner.principal
+      this.#subscription.setPrincipal(owner.principal)
+    } else {
+      this.#retryMs = FIRST_RETRY_MS
+      this.#open(owner.principal)
+    }
   }
 
   /** Nothing is evaluated: states stay as they are. */
@@ -122,6 +131,7 @@ export class RunningAlert {
 
   #leave(): void {
     this.#following = undefined
+    this.#held = undefined
     clearTimeout(this.#timer)
     this.#subscription?.close()
     this.#subscription = undefined
@@ -130,22 +140,16 @@ export class RunningAlert {
   #open(principal: Principal): void {
     const following = Symbol('following')
     this.#following = following
+    clearTimeout(this.#timer)
     this.#principal = principal
     this.#follow(principal, following).catch((error: unknown) => {
       if (this.#following === following) this.#fail(error)
     })
   }
 
-  #principal: Principal | undefined
-
   async #follow(principal: Principal, following: symbol): Promise<void> {
-    const { definition, id } = this.alert
-    const request = {
-      principal,
-      statement: definition.statement,
-      parameters: readInputs(definition),
-      encoding: ENCODING,
-    }
+    const { id } = this.alert
+    const request = this.#request(principal)
     const description = await this.#env.live.describe(request)
     if (this.#following !== following) return
     this.#prepare(description)
@@ -173,6 +177,11 @@ export class RunningAlert {
     else subscription.close()
   }
 
+  #request(principal: Principal) {
+    const { definition } = this.alert
+    return { principal, statement: definition.statement, parameters: readInputs(definition), encoding: ENCODING }
+  }
+
   #prepare(description: LiveDescription): void {
     if (description.needsSignIn)
       throw refuse(
@@ -190,6 +199,7 @@ export class RunningAlert {
     }
     this.#update({ rights: description.fingerprint })
     const { position } = this.#run
+    this.#watch?.use(program)
     this.#watch ??=
       this.alert.definition.mode === 'state'
         ? new StateWatch(this.alert, program, this.#stored, { most: this.#env.mostInstances, now })
@@ -197,7 +207,33 @@ export class RunningAlert {
     this.#stored = []
   }
 
+  /** With other rights or columns the conditions are bound anew first, and what follows waits for it. */
   #changed(change: ResultChange): void {
+    if (this.#held !== undefined) this.#held.push(change)
+    else if (change.reset !== 'Rights' && change.reset !== 'Definition') this.#accept(change)
+    else {
+      const following = this.#following
+      this.#held = [change]
+      this.#describeAgain().catch((error: unknown) => {
+        if (this.#following === following) this.#fail(error)
+      })
+    }
+  }
+
+  async #describeAgain(): Promise<void> {
+    const [following, principal] = [this.#following, this.#principal]
+    if (principal === undefined) return
+    const description = await this.#env.live.describe(this.#request(principal))
+    if (this.#following !== following) return
+    this.#watch?.use(compileProgram(this.alert.definition, description))
+    // The next start must not take what the owner sees from now on for a loss.
+    this.#update({ rights: description.fingerprint })
+    const held = this.#held ?? []
+    this.#held = undefined
+    for (const change of held) if (this.#following === following) this.#accept(change)
+  }
+
+  #accept(change: ResultChange): void {
     const now = this.#env.now()
     const isLoss = change.isWhole && (this.#isLoss || change.reset === 'Rights')
     try {
@@ -303,7 +339,8 @@ export class RunningAlert {
       this.#update({ state: 'error', error: text, watched: this.#run.watched ?? now.wall })
       this.#commit({ ...this.#takeCleared(), runs: [this.#run] })
     }
-    this.#tryAgain()
+    // The sign-in that has displaced it keeps the place.
+    if (refusal?.code !== 'Licence.Displaced') this.#tryAgain()
   }
 
   #tryAgain(): void {

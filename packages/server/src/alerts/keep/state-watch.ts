@@ -23,7 +23,7 @@ const ABSENT = 'null'
 
 export class StateWatch implements Watch {
   readonly #alert: Alert
-  readonly #program: AlertProgram
+  #program: AlertProgram
   readonly #most: number
   readonly #instances: Map<string, Instance>
   /** Keys that match now; kept only for `absent`. */
@@ -44,6 +44,10 @@ export class StateWatch implements Watch {
     this.#most = most
     this.#instances = new Map(stored.map((state) => [state.key, readState(state)]))
     for (const instance of this.#instances.values()) resume(instance, now, this.#times(instance.key))
+  }
+
+  use(program: AlertProgram): void {
+    this.#program = program
   }
 
   accept({ isWhole, put, removed }: ResultChange, isLoss: boolean, now: Now): void {

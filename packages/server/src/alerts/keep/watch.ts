@@ -4,9 +4,12 @@ import type { ToldInstance } from '../build-notice.ts'
 import type { NoticeType } from '../notice.ts'
 import type { Now } from '../states/instance.ts'
 import type { Silences } from '../states/telling.ts'
+import type { AlertProgram } from './alert-program.ts'
 import type { ResultChange } from './result-sink.ts'
 
 export interface Watch {
+  /** The statement was described anew: its columns may be others. */
+  use(program: AlertProgram): void
   /** `isLoss`: rows that are missing were taken away by rights, and end without a word. */
   accept(change: ResultChange, isLoss: boolean, now: Now): void
   /** Since the last call. */
