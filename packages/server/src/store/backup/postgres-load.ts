@@ -10,6 +10,7 @@ import { type PostgresPlace, withConnection } from '../database/servers/one-conn
 import { BadBackup } from './manifest.ts'
 import { LAYOUT_FILE, tableFile } from './postgres-dump.ts'
 import type { Layout, TableLayout } from './postgres-layout.ts'
+import { DELIVERIES, dropWaiting } from './restored-deliveries.ts'
 
 const ROWS_AT_ONCE = 1_000
 
@@ -28,6 +29,8 @@ export async function loadPostgres(place: PostgresPlace, folder: string): Promis
       if (table.schema !== POSTGRES_SCHEMA || table.name !== 'mail_queue') await loadTable(client, table, folder)
     }
     for (const table of layout.tables) for (const statement of table.after) await client.query(statement)
+    for (const table of layout.tables)
+      if (table.name === DELIVERIES) await client.query(dropWaiting(qualify(client, table), '$1'), [Date.now()])
     for (const { set } of layout.sequences) if (set !== '') await client.query(set)
     await client.query('commit')
   })
@@ -46,7 +49,7 @@ async function refuseOccupied(client: pg.ClientBase, { schemas }: Layout, locati
 }
 
 async function loadTable(client: pg.ClientBase, table: TableLayout, folder: string): Promise<void> {
-  const qualified = `${client.escapeIdentifier(table.schema)}.${client.escapeIdentifier(table.name)}`
+  const qualified = qualify(client, table)
   const columns = table.columns.join(', ')
   const insert = `insert into ${qualified} (${columns}) overriding system value
     select ${columns} from json_populate_recordset(null::${qualified}, $1::json)`
@@ -58,6 +61,10 @@ async function loadTable(client: pg.ClientBase, table: TableLayout, folder: stri
     batch = []
   }
   if (batch.length > 0) await client.query(insert, [`[${batch.join(',')}]`])
+}
+
+function qualify(client: pg.ClientBase, { schema, name }: TableLayout): string {
+  return `${client.escapeIdentifier(schema)}.${client.escapeIdentifier(name)}`
 }
 
 /** Not readline, which treats U+2028 inside a string as a line break. */

@@ -10,6 +10,7 @@ import { findMasterKey } from '../keys/master-key.ts'
 import { BadBackup, checkSeal, type Manifest, readBackup } from './manifest.ts'
 import { LAYOUT_FILE } from './postgres-dump.ts'
 import { loadPostgres } from './postgres-load.ts'
+import { DELIVERIES, dropWaiting } from './restored-deliveries.ts'
 import { checkSqlite } from './sqlite-copy.ts'
 
 export interface RestoreOptions {
@@ -63,6 +64,7 @@ export function finishDatabase(dataFolder: string, name: string): number {
   const rows = checkSqlite(file)
   if (name === 'feeds.db') beginEpochs(file)
   if (name === 'identity.db') emptyMailQueue(file)
+  if (name === 'query.db') dropDeliveries(file)
   return rows
 }
 
@@ -83,6 +85,17 @@ function emptyMailQueue(file: string): void {
   try {
     const has = database.prepare("select 1 from sqlite_schema where type = 'table' and name = 'mail_queue'").get()
     if (has !== undefined) database.exec('delete from mail_queue')
+  } finally {
+    database.close()
+  }
+}
+
+/** What alerts had still to deliver was delivered since, or is out of date. A backup of an earlier version has no alerts. */
+function dropDeliveries(file: string): void {
+  const database = new SqliteDatabase(file)
+  try {
+    const has = database.prepare("select 1 from sqlite_schema where type = 'table' and name = ?").get(DELIVERIES)
+    if (has !== undefined) database.prepare(dropWaiting(DELIVERIES, '?')).run(Date.now())
   } finally {
     database.close()
   }
