@@ -68,7 +68,16 @@ async function readRequest(request: IncomingMessage): Promise<Received> {
     path: request.url ?? '',
     headers: Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)])),
     text,
-    body: JSON.parse(text),
+    body: readJson(text),
     at: Date.now(),
+  }
+}
+
+/** Undefined if it is something else, such as an encrypted message. */
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
   }
 }
