@@ -65,6 +65,7 @@ const LONGEST = [
 /** Load, memory and repetition, which others cover in part: they run in `npm run test:all`, or by name. */
 const LONG = [
   'alerts/crash',
+  'alerts/foreign',
   'alerts/nodes',
   'alerts/receivers',
   'browser/controls',
