@@ -1,4 +1,5 @@
 /** All measurements. */
+import { alerts } from './alerts.ts'
 import { analytics } from './analytics.ts'
 import { columnStores } from './column-stores.ts'
 import { columns } from './columns.ts'
@@ -53,6 +54,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   ...wireStatements,
   ...feeds,
   ...live,
+  ...alerts,
   ...licences,
   ...views,
   ...mcp,

@@ -19,7 +19,12 @@ export interface LiveServer {
 
 export interface LiveConnection {
   /** Resolves when the snapshot has arrived; afterwards `onChange` is called with each message. */
-  subscribe(statement: string, parameters: object, onChange: (message: Buffer) => void): Promise<void>
+  subscribe(
+    statement: string,
+    parameters: object,
+    onChange: (message: Buffer) => void,
+    maxRate?: number,
+  ): Promise<void>
   readonly socket: WebSocket
   end(): void
 }
@@ -88,7 +93,7 @@ async function connectStream(port: number, headers: Readonly<Record<string, stri
   })
   return {
     socket,
-    async subscribe(Statement, Parameters, onChange) {
+    async subscribe(Statement, Parameters, onChange, maxRate = 50) {
       const name = String(++topics)
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       onTopic.set(name, (message) => {
@@ -99,7 +104,7 @@ async function connectStream(port: number, headers: Readonly<Record<string, stri
         })
         resolve()
       })
-      const Data = { Statement, Parameters, MaxRate: 50 }
+      const Data = { Statement, Parameters, MaxRate: maxRate }
       socket.send(JSON.stringify({ Controller: 'Query', Topic: `Live/${name}`, Action: 'Sub', Data }))
       await promise
     },
