@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import { decrypt } from 'http_ece'
 import { encryptPush, readPushKeys } from '../../packages/server/src/alerts/push/encrypt.ts'
+import { openDatabase } from '../../packages/server/src/store/database/database.ts'
 import { ALICE } from '../support/demo-user.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
@@ -186,6 +187,29 @@ onEveryEngineInLongRuns('alerts to browsers', (place) => {
     assert.equal((await alice.call('GET', '/alerts/push')).items.length, 9)
     await alice.call('DELETE', `/alerts/push/${id}`)
     assert.equal((await alice.call('GET', '/alerts/push')).items.length, 8)
+  })
+})
+
+onEveryEngineInLongRuns('browsers of users who are deleted', (place) => {
+  test('are forgotten with them', async () => {
+    const server = await startTestServer(place(), { flags: { '--demo': 'true' } })
+    const database = await openDatabase({ dataFolder: place().dataFolder, url: place().databaseUrl })
+    try {
+      const admin = await AlertClient.signIn(server)
+      const bob = { username: 'bob', password: 'a password of bob' }
+      await admin.call('POST', '/admin/users', { ...bob, roles: ['trader'] })
+      const { publicKey, auth } = newBrowser()
+      const keys = { p256dh: point(publicKey), auth: point(auth) }
+      const owner = await AlertClient.signIn(server, bob)
+      await owner.call('POST', '/alerts/push', { endpoint: 'https://push.example.com/bob', keys })
+      const count = async () => (await database.db.selectFrom('push_subscriptions').select('id').execute()).length
+      assert.equal(await count(), 1)
+      await admin.call('DELETE', '/admin/users/bob')
+      assert.equal(await count(), 0)
+    } finally {
+      await database.close()
+      await server.stop()
+    }
   })
 })
 

@@ -229,6 +229,7 @@ function changeUsers(db: Kysely<Schema>, clock: Clock) {
         'identities',
         'licence_statuses',
         'trials',
+        'push_subscriptions',
       ] as const) {
         await db.deleteFrom(table).where('user_id', '=', id).execute()
       }

@@ -1,7 +1,7 @@
 /** The browsers of users that get notices by push, and the key of this installation by which push services know it. */
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import type { Clock } from 'gatehouse-protocol'
-import { type Kysely, sql } from 'kysely'
+import type { Kysely } from 'kysely'
 import type { Schema } from '../database/schema.ts'
 import { newId, seal, unseal } from '../keys/opaque.ts'
 
@@ -55,14 +55,6 @@ export function createPushSubscriptions(db: Kysely<Schema>, clock: Clock) {
       let query = db.deleteFrom('push_subscriptions').where('id', '=', id)
       if (userId !== undefined) query = query.where('user_id', '=', userId)
       return (await query.returning('id').executeTakeFirst()) !== undefined
-    },
-
-    /** Of users who were deleted. */
-    async removeOrphans(): Promise<void> {
-      await db
-        .deleteFrom('push_subscriptions')
-        .where(sql<boolean>`not exists (select 1 from users where users.id = push_subscriptions.user_id)`)
-        .execute()
     },
 
     /** One for all nodes, made when it is first needed. */
