@@ -67,6 +67,7 @@ const LONG = [
   'alerts/crash',
   'alerts/foreign',
   'alerts/nodes',
+  'alerts/pairs',
   'alerts/receivers',
   'browser/controls',
   'cli/existing-database',
