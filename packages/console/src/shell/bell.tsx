@@ -8,6 +8,8 @@ import { Icon, Menu, type MenuItem } from '../ui/index.ts'
 import { href } from './router.ts'
 
 const REFRESH_MS = 10_000
+/** Where there are no alerts, it asks at each sixth of these times. */
+const SELDOM = 6
 const MOST_LISTED = 12
 
 const alerts = signal<readonly Alert[]>([])
@@ -36,8 +38,10 @@ export function useBell(): void {
     const stop = effect(() => {
       if (session.value.kind === 'signed-in') void refreshBell()
     })
+    let times = 0
     const timer = setInterval(() => {
-      if (document.visibilityState === 'visible') void refreshBell()
+      const isDue = alerts.value.length > 0 || ++times % SELDOM === 0
+      if (isDue && document.visibilityState === 'visible') void refreshBell()
     }, REFRESH_MS)
     return () => {
       stop()
