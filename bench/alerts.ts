@@ -134,7 +134,8 @@ async function changeEvenly(server: LiveServer): Promise<{ cpu: number; committe
 
 const rate: Measurement = {
   name: 'alerts-rate',
-  about: 'changed rows that 1,000 alerts evaluate, inserted as fast as they are taken, until the last has reached its webhook',
+  about:
+    'changed rows that 1,000 alerts evaluate, inserted as fast as they are taken, until the last has reached its webhook',
   columns: { rate: 'rows/s', cpu: 'ms per 1000', last: 'ms' },
   subject: async (checkout) => contender('gatehouse', (place) => evaluateMany(place, FAMILY), checkout),
   async *references() {

@@ -19,12 +19,7 @@ export interface LiveServer {
 
 export interface LiveConnection {
   /** Resolves when the snapshot has arrived; afterwards `onChange` is called with each message. */
-  subscribe(
-    statement: string,
-    parameters: object,
-    onChange: (message: Buffer) => void,
-    maxRate?: number,
-  ): Promise<void>
+  subscribe(statement: string, parameters: object, onChange: (message: Buffer) => void, maxRate?: number): Promise<void>
   readonly socket: WebSocket
   end(): void
 }

@@ -8,7 +8,12 @@ interface Notice {
   readonly data: { readonly title: string }
 }
 
-const key = Buffer.from(readFileSync('hook.secret', 'utf8').trim().replace(/^whsec_/, ''), 'base64')
+const key = Buffer.from(
+  readFileSync('hook.secret', 'utf8')
+    .trim()
+    .replace(/^whsec_/, ''),
+  'base64',
+)
 const seen = new Set<string>()
 
 const server = createServer(async (request, response) => {

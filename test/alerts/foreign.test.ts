@@ -5,9 +5,10 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { createECDH, randomBytes } from 'node:crypto'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, before, describe, test } from 'node:test'
@@ -55,6 +56,7 @@ describe('receivers of others', { skip: missing }, () => {
   let alice: AlertClient
   let leave: () => Promise<void>
   let secret: string
+  let folder = ''
   const sent: Sent[] = []
   const ecdh = createECDH('prime256v1')
   const browser = { p256dh: ecdh.generateKeys().toString('base64url'), auth: randomBytes(16).toString('base64url') }
@@ -73,8 +75,7 @@ describe('receivers of others', { skip: missing }, () => {
     leave = opened.leave
     const python = await findAiosmtpd()
     if (typeof python === 'string') throw new Error(python)
-    const folder = join(opened.place.dataFolder, 'mail-server')
-    await mkdir(folder)
+    folder = await mkdtemp(join(tmpdir(), 'gatehouse-mail-'))
     mail = await startAiosmtpd(python.python, folder, false)
     server = await startTestServer(opened.place, {
       flags: {
@@ -113,6 +114,7 @@ describe('receivers of others', { skip: missing }, () => {
     await mail?.close()
     receiver?.close()
     await leave?.()
+    await rm(folder, { recursive: true, force: true })
   })
 
   const at = (path: string): Sent => {

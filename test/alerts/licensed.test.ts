@@ -50,10 +50,11 @@ onEveryEngineInLongRuns('alerts over covered tables', (at) => {
     ...{ group: '0 seconds', channels: ['hook'], ...members },
   })
 
-  test('without a licence it cannot be made', async () => {
-    const response = await alice.request('POST', '/alerts', alert('Secret', 'secrets'))
-    const body = (await response.json()) as { Code: string }
-    assert.deepEqual([response.status, body.Code], [403, 'Licence.Needed'])
+  test('without a licence it is suspended from the start', async () => {
+    const { id } = await alice.create(alert('Secret', 'secrets'))
+    await until('it is suspended', 5_000, async () => (await alice.get(id)).state === 'suspended')
+    assert.match((await alice.get(id)).error, /There is no access/)
+    await alice.call('DELETE', `/alerts/${id}`)
   })
 
   test('it fires for the rows that are licensed; a licence that ends takes the others away without a word', async () => {
@@ -75,8 +76,8 @@ onEveryEngineInLongRuns('alerts over covered tables', (at) => {
     assert.match((await alice.get(id)).error, /There is no access/)
     receiver.received.length = 0
     receiver.answer((_request, response) => response.writeHead(204).end())
-    await insert(place, 'ticks', 21, 'XNYS', 5)
     await place.patch('/products/NYSE', { enabled: true })
+    await insert(place, 'ticks', 21, 'XNYS', 5)
     await until('it goes on', 10_000, () => sent(id).includes('21 firing'))
     assert.deepEqual(
       sent(id).filter((each) => each.endsWith('resolved')),

@@ -42,11 +42,11 @@ onEveryEngineInLongRuns('alerts beside views and retention', (place) => {
   }
 
   test('over a materialized view it follows the groups, also when a row that made one goes', async () => {
-    await admin.query(`CREATE TABLE readings (id Integer PRIMARY KEY, sensor Text NOT NULL, v Integer NOT NULL) ${SCOPES}`)
-    await admin.query('CREATE INDEX readings_by_sensor ON readings (sensor)')
     await admin.query(
-      'CREATE MATERIALIZED VIEW tops AS SELECT sensor, max(v) AS top FROM readings GROUP BY sensor',
+      `CREATE TABLE readings (id Integer PRIMARY KEY, sensor Text NOT NULL, v Integer NOT NULL) ${SCOPES}`,
     )
+    await admin.query('CREATE INDEX readings_by_sensor ON readings (sensor)')
+    await admin.query('CREATE MATERIALIZED VIEW tops AS SELECT sensor, max(v) AS top FROM readings GROUP BY sensor')
     const id = await watch(admin, 'Tops', { statement: 'SELECT sensor, top FROM tops', when: 'top > 10' })
     await admin.query("INSERT INTO readings VALUES (1, 'a', 5), (2, 'b', 20)")
     await until('it fires', 10_000, () => sent(id).length === 1)

@@ -105,7 +105,7 @@ def test_the_life_of_an_alert(server: Server, prices: str, receiver: Receiver) -
         assert refused.value.code == "Alert.Changed"
         assert alerts.update(made.id, until=None, paused=True).state == "paused"
         with pytest.raises(GatehouseError) as refused:
-            alerts.create(name="No key", statement=f"select price from {prices}", channels=[])
+            alerts.create(name="Computed", statement=f"select symbol, price from {prices}", when="price * 2 > 1")
         assert refused.value.code == "Alert.Invalid"
         alerts.delete(made.id)
         with pytest.raises(GatehouseError) as refused:

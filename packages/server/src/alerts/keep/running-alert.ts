@@ -169,7 +169,6 @@ export class RunningAlert {
         connectionId: `alert ${id}`,
         requestId: randomUUID(),
         address: '',
-        kind: 'alert',
       },
       new ResultSink(listener),
     )
@@ -179,7 +178,8 @@ export class RunningAlert {
 
   #request(principal: Principal) {
     const { definition } = this.alert
-    return { principal, statement: definition.statement, parameters: readInputs(definition), encoding: ENCODING }
+    const { statement } = definition
+    return { principal, statement, parameters: readInputs(definition), encoding: ENCODING, kind: 'alert' } as const
   }
 
   #prepare(description: LiveDescription): void {

@@ -73,7 +73,9 @@ export interface LiveDescription {
 
 export interface LiveQueries {
   /** Rejects with a Refusal if the statement cannot be live. */
-  describe(request: Pick<LiveRequest, 'principal' | 'statement' | 'parameters' | 'encoding'>): Promise<LiveDescription>
+  describe(
+    request: Pick<LiveRequest, 'principal' | 'statement' | 'parameters' | 'encoding' | 'kind'>,
+  ): Promise<LiveDescription>
   /**
    * Rejects with a Refusal if the statement cannot be live or a limit is reached. Resolves when the first message is ready;
    * messages are sent only in a later turn of the event loop, so that the transport can confirm first. If the

@@ -19,7 +19,7 @@ import { viewFor } from '../catalogue/snapshot.ts'
 import { refuse } from '../errors.ts'
 import { PlanPending, whenPlanned } from '../plan/long-plans.ts'
 import { callOwner } from '../run/call.ts'
-import { CallerRights, refuseUnready } from '../run/licensed.ts'
+import { refuseUnready } from '../run/licensed.ts'
 import type { NodeCatalogue } from '../run/node-catalogue.ts'
 import type { Observe } from '../run/observe.ts'
 import { shownStatement } from '../run/running.ts'
@@ -35,6 +35,7 @@ import {
   MIN_RATE,
 } from './contract.ts'
 import { LiveCounts } from './counts.ts'
+import { describeLive, missingScope } from './describe.ts'
 import { isTransient } from './evaluate/evaluator.ts'
 import { LiveReader, type ReaderOptions } from './evaluate/reader.ts'
 import { LicenceWatch } from './licence-watch.ts'
@@ -119,19 +120,8 @@ export class LiveService implements LiveQueries {
     this.#stopWatching = catalogue.onChange(() => this.replanAll())
   }
 
-  async describe(request: Parameters<LiveQueries['describe']>[0]): Promise<LiveDescription> {
-    const { principal, statement } = request
-    const { planner, catalogue, attributes } = this.#options
-    await planner.planAhead(callOwner(principal), principal, catalogue.snapshot, statement)
-    const values = await attributes.currentValues(principal)
-    const { licences } = this.#options
-    const rights = new CallerRights({ principal, address: '', way: 'live' }, licences)
-    const licensed = licences.version === 0 ? undefined : rights
-    const { plan, stepUp, fingerprint } = await whenPlanned(() =>
-      planTarget(request, principal, catalogue.snapshot, this.#options, values, licensed),
-    )
-    const { statement: planned, keyNames } = plan
-    return { columns: planned.columns, keyNames, needsSignIn: stepUp !== undefined, fingerprint }
+  describe(request: Parameters<LiveQueries['describe']>[0]): Promise<LiveDescription> {
+    return describeLive(request, this.#options)
   }
 
   async subscribe(request: LiveRequest, sink: SubscriberSink<LiveMessage>): Promise<RunningSubscription> {
@@ -410,7 +400,7 @@ export class LiveService implements LiveQueries {
     const isHidden = [...plan.tables, ...plan.views].some(
       ({ name }) => view.lookup(name) === undefined && snapshot.table(name) !== undefined,
     )
-    if (isHidden) return refuse('Auth.MissingScope', 'You are no longer allowed to read the tables of this statement')
+    if (isHidden) return missingScope()
     return error instanceof Refusal ? error : failed()
   }
 
