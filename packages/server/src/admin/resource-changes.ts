@@ -228,7 +228,8 @@ async function refuseRelease<Item extends object>(
   stores: Stores,
   { query }: AdminCall,
 ): Promise<void> {
-  if (release === undefined || before === undefined || query[release.flag] === 'true') return
+  if (release === undefined || before === undefined) return
+  if (Object.hasOwn(query, release.flag) && query[release.flag] === 'true') return
   refuse(await release.find(before, after, stores))
 }
 

@@ -4,11 +4,11 @@ import { parse, printQuery } from 'gatehouse-iql'
 import { useMemo } from 'preact/hooks'
 import { statement } from '../../../../client/src/index.ts'
 import { usePlatformScopes } from '../../admin/platform-scopes.ts'
+import { quoteName, quoteText } from '../../editor/quote.ts'
 import { gate } from '../../gate.ts'
 import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
 import { Code, ErrorNotice, FormDialog, Notice, Select, TextField, useSubmit } from '../../ui/index.ts'
-import { quoteName, quoteText } from '../tables/statements.ts'
 import type { Outcome } from './run.ts'
 
 export interface KeepViewProps {

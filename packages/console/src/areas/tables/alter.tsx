@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { statement } from '../../../../client/src/index.ts'
+import { quoteName } from '../../editor/quote.ts'
 import { gate } from '../../gate.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
 import {
@@ -20,7 +21,7 @@ import {
 import type { TableDetail } from './catalogue.ts'
 import { TypeField } from './create.tsx'
 import { RightsFields } from './rights-fields.tsx'
-import { alterSettings, COLUMN_TYPES, type ColumnDraft, columnDefinition, quoteName } from './statements.ts'
+import { alterSettings, COLUMN_TYPES, type ColumnDraft, columnDefinition } from './statements.ts'
 
 export interface AlterProps {
   readonly table: TableDetail

@@ -1,9 +1,10 @@
 /** Dropping a column, an index or a table. Each asks first, shows the statement, and says what happened. */
+
+import { quoteName } from '../../editor/quote.ts'
 import { confirm } from '../../shell/dialogs.tsx'
 import { word } from '../../ui/word.ts'
 import { run } from './alter.tsx'
 import type { TableColumn, TableDetail, TableIndex } from './catalogue.ts'
-import { quoteName } from './statements.ts'
 
 export async function dropColumn(table: TableDetail, { name }: TableColumn, onDropped: () => void): Promise<void> {
   const statement = `ALTER TABLE ${quoteName(table.name)} DROP COLUMN ${quoteName(name)}`

@@ -2,13 +2,13 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { statement } from '../../../../client/src/index.ts'
+import { quoteName } from '../../editor/quote.ts'
 import { gate } from '../../gate.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
 import { Badge, Button, count, Facts, Notice, Section } from '../../ui/index.ts'
 import { usePolling } from '../../ui/polling.ts'
 import { word } from '../../ui/word.ts'
 import { type KeptState, readTable, type TableDetail } from './catalogue.ts'
-import { quoteName } from './statements.ts'
 
 const REST_MS = 2_000
 

@@ -1,5 +1,5 @@
 /** The statements that create and alter tables, as the forms show and run them. */
-import { printName } from 'gatehouse-iql'
+import { quoteName, quoteText } from '../../editor/quote.ts'
 import type { SignInDemand } from '../../ui/index.ts'
 import type { TableDetail } from './catalogue.ts'
 
@@ -27,14 +27,6 @@ export const COLUMN_TYPES = [
   ...['Text', 'Integer', 'Decimal(18, 4)', 'Double', 'Boolean', 'Timestamp'],
   ...['Date', 'Time', 'Uuid', 'Json', 'Binary'],
 ]
-
-export function quoteName(text: string): string {
-  return printName({ text, at: 0 })
-}
-
-export function quoteText(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`
-}
 
 export function createTable(draft: TableDraft): string {
   const { name, columns, readScope, writeScope, rowFilter, readDemand, writeDemand, description } = draft
