@@ -6,7 +6,7 @@ import { buildPoints, type ChartSource, type Points } from '../../packages/conso
 import { findZone } from '../../packages/console/src/chart/statement-zone.ts'
 import { timeTicks } from '../../packages/console/src/chart/ticks.ts'
 import { TimeAxis } from '../../packages/console/src/chart/time-axis.ts'
-import { boundText, exactText, summarize } from '../../packages/console/src/chart/words.ts'
+import { boundText, exactText, summarize, tagText } from '../../packages/console/src/chart/words.ts'
 import { numberText } from '../../packages/console/src/ui/number.ts'
 
 function buildSource(columns: Readonly<Record<string, string>>, rows: readonly (readonly unknown[])[]): ChartSource {
@@ -186,6 +186,19 @@ test('lines are drawn in the order of x; values stay exact, NULL is a gap', () =
   assert.equal(exactText(series[1]?.exact[1]), 9007199254740993n.toLocaleString())
 })
 
+test('tags at the axis have seven digits, and at least two decimals', () => {
+  const rows = [
+    ['2026-11-16T10:00:01Z', '101.5321308724832215', '0.00001234567890', '123456789.1234', '-3.5000', '0.0000'],
+  ]
+  const columns = {
+    ...{ at: 'Timestamp', a: 'Decimal(38, 16)', b: 'Decimal(18, 14)', c: 'Decimal(18, 4)' },
+    ...{ d: 'Decimal(18, 4)', e: 'Decimal(18, 4)' },
+  }
+  const { series } = drawn(buildSource(columns, rows), { x: 'at', y: ['a', 'b', 'c', 'd', 'e'] })
+  const shown = series.map((one) => tagText(one, undefined).replaceAll(',', ''))
+  assert.deepEqual(shown, ['101.5321', '0.00001234568', '123456789.12', '-3.50', '0'])
+})
+
 test('a series for each value of a column; equal x are one place, and no point is lost', () => {
   const rows = [
     [1, 'A', 10],
@@ -229,7 +242,7 @@ test('of many rows the newest are drawn, and the chart says so', () => {
     const points = drawn(buildSource(columns, rows), {})
     assert.equal(points.x.length, 20_000)
     assert.deepEqual([points.series[0]?.exact[0], points.series[0]?.exact.at(-1)], [1, 20_000])
-    assert.match(boundText(points) ?? '', /^Shows the (last|first) 20.000 of 20.001 rows$/)
+    assert.match(boundText(points) ?? '', /^The (last|first) 20.000 of 20.001 rows$/)
   }
   assert.match(
     summarize(drawn(buildSource(columns, rising.slice(0, 3)), {}), 'Load'),

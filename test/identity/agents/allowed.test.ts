@@ -102,7 +102,7 @@ onEveryEngineInLongRuns('agents with documents', (at) => {
     assert.equal(await place.stores.clients.metadata(client), undefined)
     assert.match(requirePage(page).body, /A program on this device/)
     assert.match(requirePage(page).body, /Claude Code/)
-    assert.ok(requirePage(page).body.includes(`${host} publishes what it is`))
+    assert.ok(requirePage(page).body.includes(`${host} publishes its description`))
     const answer = await decide(agent, page)
     assert.ok(answer.kind === 'left' && answer.url.href.startsWith(redirectUri))
     const tokens = await redeem(connecting(), readAnswer(answer).get('code') ?? '', verifier)

@@ -2,7 +2,7 @@
 import type uPlot from 'uplot'
 import type { Colours } from './colours.ts'
 import type { Points } from './points.ts'
-import { placeAt, valueText } from './words.ts'
+import { placeAt, tagText } from './words.ts'
 
 /** More tags would cover the axis. */
 const MOST_TAGS = 4
@@ -66,6 +66,6 @@ function placeTags(plot: uPlot, { kind, series }: Points, colours: Colours): Tag
     const isUp = value >= (series[0]?.drawn[at] ?? value)
     const colour =
       kind === 'candles' ? (isUp ? colours.up : colours.down) : colours.series[one.index % colours.series.length]
-    return [{ y, text: valueText(one, at), colour: colour ?? colours.text }]
+    return [{ y, text: tagText(one, at), colour: colour ?? colours.text }]
   })
 }

@@ -11,7 +11,7 @@ import { drawBreaks, drawVolume, smallestStep } from './shapes.ts'
 import { numberLabels, timeTicks } from './ticks.ts'
 import { TimeAxis } from './time-axis.ts'
 import { followGestures } from './view-gestures.ts'
-import { placeText, valueText } from './words.ts'
+import { placeText, tagText } from './words.ts'
 
 export interface PlotOptions {
   readonly colours: Colours
@@ -343,7 +343,7 @@ export class Plot {
     const { kind, scale, series } = this.#points
     if (scale !== 'time' || kind === 'bar' || kind === 'scatter') return 0
     const shown = series.filter(({ role }) => role === 'value').slice(0, 4)
-    return Math.max(0, ...shown.map((one) => valueText(one, undefined).length + 1))
+    return Math.max(0, ...shown.map((one) => tagText(one, undefined).length + 1))
   }
 
   /** As many names as fit. */

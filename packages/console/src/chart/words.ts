@@ -1,6 +1,6 @@
 /** Values of charts as text: exact under the pointer, and a summary for screen readers. */
 import { LOCALE } from '../ui/locale.ts'
-import { numberText } from '../ui/number.ts'
+import { countDecimals, numberText } from '../ui/number.ts'
 import { type Points, type Series, toName, toNumber } from './points.ts'
 import { zoneFor, zoneFormats } from './zone.ts'
 
@@ -29,6 +29,19 @@ export function placeAt({ exact }: Series, index?: number): number {
 
 export function valueText(series: Series, index: number | undefined): string {
   return exactText(valueAt(series, index), series.decimals)
+}
+
+/** Digits of a tag at the axis. */
+const TAG_DIGITS = 7
+
+/** For the tags at the axis, whose room is taken from the plot: long fractions, such as those of averages, are rounded. */
+export function tagText(series: Series, index: number | undefined): string {
+  const value = valueAt(series, index)
+  const number = Number(value)
+  const magnitude = number === 0 ? 0 : Math.floor(Math.log10(Math.abs(number)))
+  const decimals = Math.max(2, TAG_DIGITS - 1 - magnitude)
+  if (!Number.isFinite(number) || decimals >= countDecimals(value)) return valueText(series, index)
+  return exactText(number.toFixed(decimals), decimals)
 }
 
 /** A time in the zone of the charts, or of its own if it is local, with the fraction of the second that the server sent. */
@@ -84,8 +97,8 @@ export function pointText(points: Points, index: number, hidden: ReadonlySet<num
 export function boundText({ rows, of, which, leftOut }: Points): string | undefined {
   const [drawn, all, others] = [rows, of, leftOut].map((number) => number.toLocaleString(LOCALE))
   const parts = [
-    rows < of && (which === 'first' ? `the first ${drawn} of ${all} rows` : `the last ${drawn} of ${all} rows`),
-    leftOut > 0 && `without ${others} more series`,
+    rows < of && (which === 'first' ? `The first ${drawn} of ${all} rows` : `The last ${drawn} of ${all} rows`),
+    leftOut > 0 && `${others} more series are left out`,
   ].filter((part) => typeof part === 'string')
-  return parts.length === 0 ? undefined : `Shows ${parts.join(', ')}`
+  return parts.length === 0 ? undefined : parts.join(' · ')
 }

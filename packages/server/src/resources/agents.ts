@@ -1,4 +1,4 @@
-/** Which agents are allowed: programs with a model that read for users, and publish what they are in a document. */
+/** Which agents are allowed: programs with a model that read for users, and publish a document about themselves. */
 import { allowedAgentFault } from 'gatehouse-protocol'
 import type { XStatic } from 'typebox/schema'
 import { closed, shortList, text } from '../schema/builders.ts'

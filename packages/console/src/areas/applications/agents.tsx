@@ -143,7 +143,7 @@ function Allowed({ entries, onChange }: { readonly entries: readonly AdminAgent[
   return (
     <Section
       title="Allowed"
-      about="The agents that users may connect, by the host that publishes what they are. The most precise entry counts."
+      about="The agents that users may connect, by the host that publishes their description. The most precise entry counts."
     >
       {entries.length === 0 ? (
         <Empty

@@ -56,7 +56,7 @@ export function ApplicationPage({ id, part }: { readonly id: string; readonly pa
       )}
       {data.document === true && (
         <Notice>
-          This agent publishes what it is, at its client id. Which rights it can ask for is set under{' '}
+          This agent publishes its description at its client id. Which rights it can ask for is set under{' '}
           <a href={href('applications', 'agents')}>Agents</a>.
         </Notice>
       )}

@@ -1,5 +1,5 @@
 /**
- * Agents that publish what they are (OAuth Client ID Metadata Document): which are allowed here, their documents, and the clients that come
+ * Agents that publish their description (OAuth Client ID Metadata Document): which are allowed here, their documents, and the clients that come
  * of them. A document is read for an authorization request. From the first consent on a row keeps what it said, so that no other request waits for its host.
  */
 import { documentAddressFault, documentHost, isDocumentAddress, Refusal } from 'gatehouse-protocol'

@@ -50,7 +50,7 @@ async function begin(context: BrowserContext, details: Flow, env: BrowserEnv): P
   return http.redirect(`${env.pages.base}/continue?flow=${encodeURIComponent(handle)}`)
 }
 
-/** An agent that publishes what it is, and is not registered here. */
+/** An agent that publishes its description, and is not registered here. */
 async function readAgent(parameters: FormParameters, { address }: Context, { agents }: BrowserEnv) {
   const clientId = parameters.get('client_id')
   if (clientId === undefined || parameters.repeated.has('client_id')) return undefined

@@ -10,7 +10,7 @@ export interface RequestClientEnv {
   readonly agents: Pick<Agents, 'ofDocument'> | undefined
 }
 
-/** An agent that publishes what it is has no registration before the first consent: the request has what its document said. */
+/** An agent that publishes its description has no registration before the first consent: the request has what its document said. */
 export async function findRequestClient(
   { clientId, document }: Pick<AuthorizationRequest, 'clientId' | 'document'>,
   { clients, agents }: RequestClientEnv,

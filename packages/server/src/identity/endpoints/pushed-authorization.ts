@@ -76,7 +76,7 @@ async function push(form: FormParameters, caller: ClientRequest, given: PushEnv)
   }
 }
 
-/** An agent that publishes what it is may push a request before it has a registration here. */
+/** An agent that publishes its description may push a request before it has a registration here. */
 async function withAgent(form: FormParameters, { address, id: requestId }: ClientRequest, env: PushEnv) {
   const subject = parseJwt(form.get('client_assertion') ?? '')?.claims.sub
   const clientId = form.get('client_id') ?? (typeof subject === 'string' ? subject : undefined)

@@ -183,7 +183,7 @@ export interface ApplicationsData {
   readonly applications: readonly {
     readonly clientId: string
     readonly client: string
-    /** It is an agent that publishes what it is there. */
+    /** It is an agent that publishes its description there. */
     readonly agentHost: string | undefined
     /** It is an agent. */
     readonly isAgent: boolean

@@ -10,7 +10,7 @@ export interface AgentConsentData {
   readonly name: string
   /** Undefined for a program on the person's device. */
   readonly host: string | undefined
-  /** Where it publishes what it is. */
+  /** Where it publishes its description. */
   readonly documentHost: string | undefined
   readonly returnsTo: string
   readonly username: string

@@ -81,7 +81,7 @@ export const de: Messages = {
   agentConsent: (who) => `${who} möchte für Sie lesen`,
   agentOnDevice: 'Ein Programm auf diesem Gerät',
   agentName: (name) => `Es nennt sich „${name}“.`,
-  agentDocument: (host) => `${host} veröffentlicht, was es ist.`,
+  agentDocument: (host) => `${host} veröffentlicht die Beschreibung.`,
   agentDeviceWarning:
     'Jedes Programm auf diesem Gerät kann sich so nennen. Erlauben Sie es nur, wenn Sie es gerade selbst verbunden haben.',
   agentReads: 'Es liest in Ihrem Namen, mit Ihren Rechten, und ändert nichts. Wählen Sie, was es lesen darf:',

@@ -79,7 +79,7 @@ export const en = {
   agentConsent: (who: string) => `${who} wants to read for you`,
   agentOnDevice: 'A program on this device',
   agentName: (name: string) => `It calls itself “${name}”.`,
-  agentDocument: (host: string) => `${host} publishes what it is.`,
+  agentDocument: (host: string) => `${host} publishes its description.`,
   agentDeviceWarning:
     'Any program on this device can use this name. Allow it only if you have just connected it yourself.',
   agentReads: 'It reads as you, with your rights, and changes nothing. Choose what it may read:',

@@ -78,7 +78,7 @@ export const es: Messages = {
   agentConsent: (who) => `${who} quiere leer en su nombre`,
   agentOnDevice: 'Un programa de este dispositivo',
   agentName: (name) => `Se llama a sí mismo «${name}».`,
-  agentDocument: (host) => `${host} publica lo que es.`,
+  agentDocument: (host) => `${host} publica su descripción.`,
   agentDeviceWarning:
     'Cualquier programa de este dispositivo puede usar este nombre. Permítalo solo si acaba de conectarlo usted mismo.',
   agentReads: 'Lee en su nombre, con sus derechos, y no cambia nada. Elija lo que puede leer:',

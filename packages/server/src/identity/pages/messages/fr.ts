@@ -78,7 +78,7 @@ export const fr: Messages = {
   agentConsent: (who) => `${who} souhaite lire pour vous`,
   agentOnDevice: 'Un programme sur cet appareil',
   agentName: (name) => `Il se nomme « ${name} ».`,
-  agentDocument: (host) => `${host} publie ce qu’il est.`,
+  agentDocument: (host) => `${host} publie sa description.`,
   agentDeviceWarning:
     'N’importe quel programme de cet appareil peut prendre ce nom. Autorisez-le seulement si vous venez de le connecter vous-même.',
   agentReads: 'Il lit en votre nom, avec vos droits, et ne modifie rien. Choisissez ce qu’il peut lire :',
