@@ -81,6 +81,7 @@ const LONG = [
   'clients/oauth4webapi-apis',
   'clients/passport-openidconnect',
   'conformance/throttle',
+  'console/market-data',
   'console/replication',
   'console/snippets',
   'console/tools',

@@ -54,7 +54,7 @@ test('a product is declared, covers a feed, is given to people, and is in the re
   await page.getByRole('button', { name: 'New entitlement' }).first().click()
   await page.getByRole('textbox', { name: 'Username' }).fill('nobody')
   await page.getByRole('button', { name: 'Give' }).click()
-  await page.getByRole('textbox', { name: 'Username' }).and(page.locator('[aria-invalid="true"]')).waitFor()
+  await page.getByText('There is no user "nobody"').waitFor()
   await page.getByRole('textbox', { name: 'Username' }).fill('alice')
   await page.getByRole('button', { name: 'Give' }).click()
   await page.getByRole('row', { name: /alice User Real-time/ }).waitFor()

@@ -1,4 +1,5 @@
 /** The pool of reader processes: started when a query needs one, killed to cancel a query, ended when idle. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { refuse } from '../../../errors.ts'
 import type { Stoppable } from '../../engine.ts'
 import type { Background } from '../../live-source.ts'
@@ -18,6 +19,9 @@ export interface ReaderPoolOptions {
 }
 
 type ReadTask = Exclude<QueryTask, 'write'>
+
+/** A process that was killed does nothing any more, but one of low priority waits for a processor to end, on a busy machine for long. */
+const LONGEST_END_MS = 1_000
 
 /** Two, because a process takes a moment to end, and another one to start. */
 const SHORT_READERS = 2
@@ -127,7 +131,8 @@ export class ReaderPool {
     for (const timer of this.#idleTimers.values()) clearTimeout(timer)
     const all = [...this.#all]
     for (const reader of all) reader.kill()
-    await Promise.all(all.map((reader) => reader.exited))
+    const ended = Promise.all(all.map((reader) => reader.exited))
+    await Promise.race([ended, sleep(LONGEST_END_MS, undefined, { ref: false })])
   }
 
   /**
