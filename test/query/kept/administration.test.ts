@@ -67,8 +67,10 @@ onSqlite('administration of materialized views', (place) => {
   test('views are listed and shown, brought up to date, and evaluated anew, which the audit log has', async () => {
     const { status, body } = await call('GET', '/admin/views')
     assert.equal(status, 200)
-    assert.partialDeepStrictEqual(body.items, [{ name: 'totals', base: 'deals', state: 'ready', rows: 2, error: null }])
-    assert.equal((await call('GET', '/admin/views/TOTALS')).body.query, body.items[0].query)
+    // The demonstration has others.
+    const totals = body.items.find(({ name }: Body) => name === 'totals')
+    assert.partialDeepStrictEqual(totals, { base: 'deals', state: 'ready', rows: 2, error: null })
+    assert.equal((await call('GET', '/admin/views/TOTALS')).body.query, totals.query)
     await run('DELETE FROM deals WHERE id = 1')
     assert.deepEqual(await call('POST', '/admin/views/totals/refresh'), {
       status: 200,
@@ -122,9 +124,13 @@ onSqlite('administration of materialized views', (place) => {
     const before = await builds()
     await apply({ tables: [ORDERS], views: [{ ...DESKS, description: 'By desk' }] })
     assert.equal(await builds(), before)
-    const exported = await call('GET', '/admin/declaration')
-    const declared = exported.body.declaration.views.find(({ name }: Body) => name === 'desks')
-    assert.partialDeepStrictEqual(declared, { materialized: true, require_acr: 1, description: 'By desk' })
+    let exported = await call('GET', '/admin/declaration')
+    const findDeclared = () => exported.body.declaration.views.find(({ name }: Body) => name === 'desks')
+    await until('the server has learned of the description', 10_000, async () => {
+      exported = await call('GET', '/admin/declaration')
+      return findDeclared().description === 'By desk'
+    })
+    assert.partialDeepStrictEqual(findDeclared(), { materialized: true, require_acr: 1 })
     assert.ok(exported.body.declaration.tables.every(({ name }: Body) => name !== 'desks'))
     await apply({ tables: [ORDERS], views: [{ ...DESKS, query: DESKS.query.replace('sum', 'max') }] })
     await until('the other view is built', 30_000, async () => {
