@@ -40,7 +40,7 @@ onEveryEngineInLongRuns('alerts and the rights of their owners', (place) => {
 
   const set = (id: number, level: number, who = 'bob') =>
     admin.query(
-      `INSERT INTO pads VALUES (${id}, '${who}', ${level}) ON CONFLICT (id) DO UPDATE SET level = excluded.level, who = excluded.who`,
+      `INSERT INTO pads (id, who, level) VALUES (${id}, '${who}', ${level}) ON CONFLICT (id) DO UPDATE SET level = excluded.level, who = excluded.who`,
     )
   const setRoles = (...roles: string[]) => admin.call('PATCH', '/admin/users/bob', { roles })
   const stateOf = async (id: string) => (await bob.get(id)).state
