@@ -92,7 +92,7 @@ test('the state first, then each message; the store has the newest value', async
   await until('the state is here', LATE_MS, () => got.messages.length === 1)
   assert.deepEqual(got.messages[0], {
     ...{ topic: 'NYSE/ACME', data: { last: '1' }, removed: false },
-    ...{ position: undefined, recovered: undefined },
+    ...{ position: undefined, recovered: undefined, delay: undefined },
   })
   assert.equal(acme.value, acme.value)
   assert.equal(acme.values, acme.values)

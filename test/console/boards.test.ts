@@ -51,7 +51,7 @@ async function createBoard(name: string, tiles: readonly object[]): Promise<stri
 
 test('the board of the demonstration moves', async () => {
   const { page } = hers
-  await page.getByRole('link', { name: 'Market' }).click()
+  await page.getByRole('link', { name: 'Market', exact: true }).click()
   await page.waitForURL('**/console/boards/demo-market')
   const prices = tile(hers, 'Prices').locator('.grid-rows')
   await prices.getByText('ACME').waitFor()

@@ -44,7 +44,7 @@ test('a product is declared, covers a feed, is given to people, and is in the re
   await page.getByText('It covers nothing yet.').waitFor()
   await page.getByRole('button', { name: 'Add', exact: true }).click()
   await page.getByRole('dialog').getByRole('textbox', { name: 'Name' }).fill('Ticker')
-  await page.getByRole('radio', { name: 'Topics' }).check()
+  await page.getByRole('radio', { name: 'Topics' }).check({ force: true })
   await page.getByRole('textbox', { name: 'Topics' }).fill('Price/*')
   assert.deepEqual(await view.axe(), [])
   await page.getByRole('dialog').getByRole('button', { name: 'Add' }).click()

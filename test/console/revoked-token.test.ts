@@ -77,7 +77,7 @@ test('Query: a live result continues', async () => {
 
 test('Boards: the tiles go on', async () => {
   await page.getByRole('link', { name: 'Boards', exact: true }).click()
-  await page.getByRole('link', { name: 'Market' }).click()
+  await page.getByRole('link', { name: 'Market', exact: true }).click()
   const prices = page.getByRole('region', { name: 'Prices', exact: true }).locator('.grid-rows')
   await prices.getByText('ACME').waitFor()
   await revoke()

@@ -53,11 +53,11 @@ export function afterClose(code: number | string): 'end' | 'renew' | 'retry' {
   return code === 1008 ? 'renew' : 'retry'
 }
 
-const LICENCE_CODES: Readonly<Record<string, string>> = {
-  places: 'Licence.Places',
-  displaced: 'Licence.Displaced',
-  not_ready: 'Licence.NotReady',
-}
+const LICENCE_CODES = new Map([
+  ['places', 'Places'],
+  ['displaced', 'Displaced'],
+  ['not_ready', 'NotReady'],
+])
 
 /** The error that a message with the action `Error` carries. */
 export function errorOfMessage({ Data, Problem, Controller, Topic }: Message, statement?: string): GatehouseError {
@@ -72,15 +72,9 @@ export function errorOfMessage({ Data, Problem, Controller, Topic }: Message, st
   if (code === 'Authority' && context[0]) {
     const { acr, max_age: age, licence, reason } = Object.fromEntries(context.map((need) => need.split('=')))
     if (licence !== undefined) {
-      const retryable = reason === 'not_ready'
+      const code = `Licence.${LICENCE_CODES.get(reason) ?? 'Needed'}`
       const products = licence.split(',').filter(Boolean)
-      return new LicenceNeeded(message, {
-        ...init,
-        code: LICENCE_CODES[reason] ?? 'Licence.Needed',
-        products,
-        reason,
-        retryable,
-      })
+      return new LicenceNeeded(message, { ...init, code, products, reason, retryable: reason === 'not_ready' })
     }
     return new StepUpNeeded(message, { ...init, code: 'Auth.StepUp', acrValues: acr, maxAge: age && Number(age) })
   }
