@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test'
 import { startLicenceServer } from '../../licences/licence-server.ts'
 import { fill, PRODUCTS, type TablePlace, tablePlace } from '../../licences/tables/table-licences.ts'
 import { onSqlite } from '../../support/engines.ts'
+import { until } from '../../support/until.ts'
 import { writeSegments } from './written-segments.ts'
 
 onSqlite('covered tables with columns', (at) => {
@@ -60,5 +61,66 @@ onSqlite('covered tables with columns', (at) => {
     assert.deepEqual(await place.rows(GROUPS, place.server.handler), [['XLON', 1, 3, 'n']])
     await place.patch('/products/NYSE', { enabled: true })
     assert.deepEqual(await place.rows(GROUPS), OF_ALICE)
+  })
+})
+
+const DELAYED = `
+products:
+  - { name: NYSE, delay: 1 hour, covers: [{ table: ticks, column: venue, values: [XNYS] }] }
+  - { name: LSE, delay: 1 hour, covers: [{ table: ticks, column: venue, values: [XLON] }] }
+entitlements:
+  - { product: NYSE, user: alice, access: delayed }
+  - { product: LSE, user: alice, access: delayed }
+  - { product: NYSE, user: admin, access: delayed }
+  - { product: LSE, user: admin, access: realtime }
+  - { product: NYSE, client: handler, access: realtime, kind: exempt }
+  - { product: LSE, client: handler, access: realtime, kind: exempt }
+`
+
+onSqlite('delayed tables with columns', (at) => {
+  let place: TablePlace
+  before(async () => {
+    place = tablePlace(await startLicenceServer(at(), DELAYED))
+    const must = async (statement: string, token: string) => {
+      const { status, body } = await place.query(statement, token)
+      assert.equal(status, 200, `${statement}: ${JSON.stringify(body)}`)
+    }
+    const { admin, handler } = place.server
+    await must(
+      "CREATE TABLE ticks (id Integer PRIMARY KEY, venue Text NOT NULL, price Integer NOT NULL) READ SCOPE 'Platform/Market' WRITE SCOPE 'Platform/Market' WITH (columns = on)",
+      admin,
+    )
+    await until('there is a copy', 10_000, async () => (await place.query('SELECT id FROM ticks')).status === 200)
+    await must(
+      "INSERT INTO ticks (id, venue, price) VALUES (1, 'XNYS', 1), (2, 'XLON', 2), (3, 'XNYS', 3), (4, 'XLON', 4), (5, 'XNYS', 5)",
+      handler,
+    )
+    assert.equal(writeSegments(at().dataFolder, 1, 'ticks'), 4)
+  })
+  after(() => place.server.stop())
+
+  const GROUPS = 'SELECT venue, count(*) AS n, max(price) AS top FROM ticks GROUP BY venue'
+  const ALL = [
+    ['XLON', 2, 4],
+    ['XNYS', 3, 5],
+  ]
+
+  test('who has the rows of an hour ago has none of the segments, also after others have asked', async () => {
+    const { admin, handler } = place.server
+    for (let round = 0; round < 3; round++) {
+      assert.deepEqual(await place.rows(GROUPS, handler), ALL)
+      assert.deepEqual(await place.rows(GROUPS), [])
+      assert.deepEqual(await place.rows(GROUPS, admin), ALL.slice(0, 1))
+    }
+    for (const statement of [
+      'SELECT count(*) AS n, max(price) AS top FROM ticks',
+      'SELECT count(DISTINCT price) AS n, median(price) AS m FROM ticks',
+      'SELECT count(*) AS n, max(b.price) AS top FROM ticks AS a ASOF JOIN ticks AS b ON a.price >= b.price',
+    ])
+      assert.deepEqual(await place.rows(statement), [[0, null]], statement)
+    const lines = async (token?: string) =>
+      (await place.rows(`EXPLAIN ${GROUPS}`, token)).flat().filter((line) => String(line).startsWith('columns: '))
+    assert.deepEqual(await lines(handler), ['columns: 4 segments, 0 from rows'])
+    assert.match(String(await lines()), /^columns: not read/)
   })
 })
