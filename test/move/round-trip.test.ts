@@ -213,8 +213,8 @@ async function look(server: TestServer, token: string): Promise<unknown> {
   for (const path of PAGES) {
     const reply = await fetch(server.issuer + path, { headers: { authorization: `Bearer ${token}` } })
     assert.equal(reply.status, 200, path)
-    // A session that is used was seen just now.
-    seen.push(JSON.parse(await reply.text(), (key, value) => (key === 'seen_at' ? undefined : value)))
+    // A session that is used was seen just now. The clock of the test stands still, which retention calls a fault after a minute.
+    seen.push(JSON.parse(await reply.text(), (key, value) => (['seen_at', 'fault'].includes(key) ? undefined : value)))
   }
   return seen
 }
