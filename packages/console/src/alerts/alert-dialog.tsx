@@ -48,7 +48,7 @@ export function AlertDialog({ draft, alert, onClose, onDone }: AlertDialogProps)
   const title = useSignal(alert?.title ?? '')
   const mode = useSignal<string>(alert?.mode ?? 'state')
   const chosen = useSignal<readonly string[] | undefined>(alert?.channels)
-  const channelNames = chosen.value ?? (channels.data === undefined ? [] : firstOf(channels.data))
+  const channelNames = chosen.value ?? (channels.data === undefined ? [] : chooseFirst(channels.data))
   const { isBusy, error, submit } = useSubmit(async () => {
     const isEvent = mode.value === 'event'
     // In the click: browsers ask their user only then.
@@ -209,7 +209,7 @@ async function listChannels(signal: AbortSignal): Promise<readonly AlertChannel[
 }
 
 /** The own browser or mailbox, before what others see. */
-function firstOf(channels: readonly AlertChannel[]): readonly string[] {
+function chooseFirst(channels: readonly AlertChannel[]): readonly string[] {
   const named = (wanted: string) => channels.find(({ name }) => name === wanted)
   const own = (pushId.value === undefined ? undefined : named('push')) ?? named('mail')
   const first = own ?? channels.find(({ name, disabled }) => name !== 'push' && disabled !== true) ?? named('push')
