@@ -53,6 +53,9 @@ const PYTHON = [process.execPath, 'scripts/python.ts', '--if-possible']
 
 /** These take longest, so they start first: none of them is left to run alone at the end. */
 const LONGEST = [
+  'feeds/loss',
+  'console/on-postgres',
+  'replication/kill',
   'package/installed',
   'conformance/checklist',
   'store/backup',
@@ -156,8 +159,6 @@ const LONG = [
 
 /** These measure how long something takes, here or in processes that they start: in a long run they come last, one at a time. */
 const ALONE = [
-  'console/on-postgres',
-  'feeds/loss',
   'feeds/nats-latency',
   'operate/patroni',
   'operate/steady-memory',
@@ -202,8 +203,11 @@ async function runAll(): Promise<number> {
     })
     if (!(await types)) return 1
     const [alone, together] = isLongRun ? split(files) : [[], files]
+    // It mostly waits for packages and for its own tests' servers.
+    const python = isLongRun && wanted.length === 0 ? checkLater('the client for Python', PYTHON) : undefined
     let failed = await (isGrouped ? runGrouped(together) : runFiles('tests', ordered(together), FILES_AT_A_TIME))
     if ((await lint) === false) return 1
+    const isPythonRight = (await python?.()) ?? true
     if (alone.length > 0) failed.push(...(await runFiles('tests that run alone', ordered(alone), 1)))
     const isRetrying = wanted.length === 0 || process.argv.includes('--retry')
     if (isRetrying && failed.length > 0 && failed.length <= MOST_RETRIED) {
@@ -212,9 +216,7 @@ async function runAll(): Promise<number> {
       for (const file of unsteady.filter((name) => !failed.includes(name)))
         process.stdout.write(`# UNSTEADY: ${relative(root, file)} failed among others and passed alone; fix it\n`)
     }
-    const isPythonWanted = isLongRun && wanted.length === 0
-    const python = isPythonWanted ? await check('the client for Python', PYTHON) : 0
-    const status = failed.length > 0 || python !== 0 ? 1 : 0
+    const status = failed.length > 0 || !isPythonRight ? 1 : 0
     return (await holdsNoSecret(written)) ? status : 1
   } finally {
     await template?.drop()
@@ -234,13 +236,7 @@ async function checkTypes(): Promise<boolean> {
 /** Ends the tests if it fails. */
 async function runLint(): Promise<boolean> {
   const words = ['check', '--error-on-warnings', `--colors=${process.stdout.isTTY ? 'force' : 'off'}`, '.']
-  const { status, output } = await new Promise<{ status: number | null; output: string }>((resolve, reject) => {
-    const child = spawn('node_modules/.bin/biome', words, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
-    let output = ''
-    for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (output += text))
-    child.once('error', reject)
-    child.once('close', (status) => resolve({ status, output }))
-  })
+  const { status, output } = await runQuietly(['node_modules/.bin/biome', ...words])
   if (status === 0) process.stdout.write(`# lint\n${output}`)
   else {
     stopTests.abort()
@@ -248,6 +244,26 @@ async function runLint(): Promise<boolean> {
     process.once('exit', () => process.stdout.write(`# lint\n${output}`))
   }
   return status === 0
+}
+
+/** Runs beside the tests. The function waits for its end, shows what it has written, and says whether it succeeded. */
+function checkLater(name: string, command: readonly string[]): () => Promise<boolean> {
+  const ended = runQuietly(command)
+  return async () => {
+    const { status, output } = await ended
+    process.stdout.write(`# ${name}\n${output}`)
+    return status === 0
+  }
+}
+
+function runQuietly([command = '', ...args]: readonly string[]): Promise<{ status: number | null; output: string }> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
+    let output = ''
+    for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (output += text))
+    child.once('error', reject)
+    child.once('close', (status) => resolve({ status, output }))
+  })
 }
 
 /** A database with our tables, without rows, from which those of the tests are copied. */

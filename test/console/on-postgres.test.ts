@@ -12,18 +12,24 @@ const files = readdirSync(folder)
   .filter((name) => name.endsWith('.test.ts') && name !== basename(import.meta.filename))
   .filter((name) => readFileSync(join(folder, name), 'utf8').includes('openConsole('))
 
-const options = { timeout: 300_000, ...(IS_LONG_RUN ? {} : { skip: 'runs in npm run test:all' }) }
+/** They share a process and its browser, as in `npm test`. */
+const FILES_AT_ONCE = 6
+const options = { timeout: 600_000, ...(IS_LONG_RUN ? {} : { skip: 'runs in npm run test:all' }) }
 
-for (const name of files)
-  test(`${name} on postgres`, options, async () => {
-    const { status, output } = await run(join(folder, name))
+for (let at = 0; at < files.length; at += FILES_AT_ONCE) {
+  const some = files.slice(at, at + FILES_AT_ONCE)
+  test(`on postgres: ${some.join(', ')}`, options, async () => {
+    const { status, output } = await run(some.map((name) => join(folder, name)))
     assert.equal(status, 0, output)
   })
+}
 
 /** As a separate run, because this process already belongs to one. */
-async function run(file: string): Promise<{ status: number | null; output: string }> {
+async function run(paths: readonly string[]): Promise<{ status: number | null; output: string }> {
   const { NODE_TEST_CONTEXT: _, ...environment } = process.env
-  const child = spawn(process.execPath, ['--test', '--test-timeout=90000', '--test-reporter=spec', file], {
+  const contexts = join(folder, '..', 'support', 'test-contexts.ts')
+  const words = ['--test', '--test-isolation=none', '--test-timeout=90000', '--test-reporter=spec', '--import', contexts]
+  const child = spawn(process.execPath, [...words, ...paths], {
     env: { ...environment, [CONSOLE_ENGINE]: 'postgres' },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -17,8 +17,8 @@ import { httpPublisher, type Publisher, streamPublisher } from './loss/publisher
 import { canResume, type Subscriber, subscriber, type Wish } from './loss/subscribers.ts'
 import { judge, type Verdict } from './loss/verdict.ts'
 
-/** With four installations, ten minutes in all. */
-const LONG_SECONDS = 150
+/** With four installations, five minutes in all. */
+const LONG_SECONDS = 75
 const SECONDS = Number(process.env.FEED_LOSS_SECONDS ?? (IS_LONG_RUN ? LONG_SECONDS : 0))
 const SUBSCRIBERS = Number(process.env.FEED_LOSS_SUBSCRIBERS ?? 200)
 const BETWEEN_FAULTS_MS = 4_000
