@@ -25,9 +25,9 @@ const REPORT = fileURLToPath(new URL('usage_report.py', import.meta.url))
 describe('licences with faults', {
   skip: SECONDS === 0 && 'runs in npm run test:all, or with LICENCE_FAULT_SECONDS=30',
 }, () => {
-  test('SQLite', { timeout: (SECONDS + 240) * 1_000 }, (t) => simulate(t, 1, undefined))
+  test('SQLite', { timeout: (SECONDS + 900) * 1_000 }, (t) => simulate(t, 1, undefined))
 
-  test('two nodes on PostgreSQL', { timeout: (SECONDS + 240) * 1_000 }, async (t) => {
+  test('two nodes on PostgreSQL', { timeout: (SECONDS + 900) * 1_000 }, async (t) => {
     const postgres = await startPostgres()
     t.after(() => postgres.stop())
     await simulate(t, 2, postgres.url)
@@ -51,7 +51,7 @@ async function simulate(t: TestContext, count: number, databaseUrl: string | und
   let isOver = false
   const failing = (async () => {
     while (!isOver) {
-      await sleep(3_000 + random(4_000))
+      await sleep(8_000 + random(8_000))
       const index = random(nodes.count)
       const isKill = databaseUrl === undefined || random(2) === 0
       const name = isKill ? 'kill -9' : 'database lost'

@@ -39,7 +39,7 @@ export class SimulatedNodes {
       const url = options.databaseUrl === undefined ? undefined : new URL(options.databaseUrl)
       const back = url && (await startTcpProxy(url.hostname, Number(url.port)))
       nodes.#nodes.push({ front: await startTcpProxy('127.0.0.1', 1), back, running: undefined })
-      await nodes.start(index)
+      await nodes.start(index, index === 0)
     }
     return nodes
   }
@@ -56,7 +56,8 @@ export class SimulatedNodes {
     return ISSUER
   }
 
-  async start(index: number): Promise<void> {
+  /** `declares`: with the declared file, which would undo what the operator has changed since. */
+  async start(index: number, declares = false): Promise<void> {
     const { folder, databaseUrl } = this.#options
     const node = this.#find(index)
     const url = databaseUrl === undefined ? undefined : new URL(databaseUrl)
@@ -65,7 +66,8 @@ export class SimulatedNodes {
       url.port = String(node.back?.port)
     }
     const flags = [
-      ...['--demo', '--data', join(folder, String(index)), '--config', join(folder, 'gatehouse.yaml')],
+      ...['--demo', '--data', join(folder, String(index))],
+      ...(declares ? ['--config', join(folder, 'gatehouse.yaml')] : []),
       ...['--issuer', ISSUER, '--stream-drain-time', '0.1', '--access-token-lifetime', '3600'],
       ...['--stream-max-connections-per-user', '1000', '--stream-max-sessions-per-user', '1000'],
       ...['mcp', 'query', 'stream', 'feeds', 'admin'].flatMap((name) => [`--limit-${name}`, '']),
