@@ -186,6 +186,27 @@ onEveryEngine('delayed tables', (at) => {
     await write('DROP MATERIALIZED VIEW counts', admin)
   })
 
+  test('rows that a retention deletes leave the copy one delay later', async () => {
+    const { admin } = place.server
+    const body = { name: 'KEPT', delay: `${SECONDS} seconds`, default: 'delayed', covers: [{ table: 'kept_rows' }] }
+    assert.equal((await place.admin('POST', '/products', body)).status, 201)
+    const given = { product: 'KEPT', client: 'handler', access: 'realtime', from: '2020-01-01' }
+    assert.equal((await place.admin('POST', '/entitlements', given)).status, 201)
+    const scopes = "READ SCOPE 'Platform/Market' WRITE SCOPE 'Platform/Market'"
+    await write(`CREATE TABLE kept_rows (at Timestamp NOT NULL, id Integer, PRIMARY KEY (at, id)) ${scopes}`, admin)
+    const statement = 'SELECT id FROM kept_rows ORDER BY id'
+    await until('it is open', 5_000, async () => (await place.query(statement)).status === 200)
+    const inserted = Date.now()
+    await write(`INSERT INTO kept_rows VALUES ('2001-01-01', 1), ('${new Date().toISOString()}', 2)`)
+    await seenAt(statement, [[1], [2]], inserted + SECONDS * 1_000)
+    const deleted = Date.now()
+    await write("ALTER TABLE kept_rows SET WITH (retention = '30 days' ON at)", admin)
+    assert.equal((await place.admin('POST', '/retention/kept_rows/run')).status, 200)
+    assert.deepEqual(await place.rows(statement, place.server.handler), [[2]])
+    await unseen(statement, [[1], [2]], deleted)
+    await seenAt(statement, [[2]], deleted + SECONDS * 1_000)
+  })
+
   test('prepared statements and open blocks of a tool move with the time', async () => {
     const session = await place.wire()
     await session.query('PREPARE mine AS SELECT count(*) AS n FROM depth WHERE id > 10')
