@@ -77,7 +77,7 @@ test('CSV to chart', async (t) => {
   }
 })
 
-test('From ticks to candles', async (t) => {
+test('From ticks to candles', IN_LONG_RUNS, async (t) => {
   const guide = await openGuide('from-ticks-to-candles', settings())
   t.after(() => guide.close())
   guide.take('npm start')
