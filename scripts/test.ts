@@ -41,9 +41,9 @@ const TIMEOUT_MS = isLongRun ? 900_000 : 90_000
 /** Of a file where files share processes, since other processes take their time too. */
 const SHARING_TIMEOUT_MS = 240_000
 /** Of a group of files. */
-const GROUP_TIMEOUT_MS = 600_000
+const GROUP_TIMEOUT_MS = 900_000
 /** Of a process, whatever its tests do. */
-const PROCESS_TIMEOUT_MS = isLongRun ? 1_800_000 : 600_000
+const PROCESS_TIMEOUT_MS = isLongRun ? 1_800_000 : 900_000
 /** More failures than this have another reason than a busy machine. */
 const MOST_RETRIED = 15
 const MOST_SHOWN = 40
