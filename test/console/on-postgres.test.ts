@@ -28,7 +28,14 @@ for (let at = 0; at < files.length; at += FILES_AT_ONCE) {
 async function run(paths: readonly string[]): Promise<{ status: number | null; output: string }> {
   const { NODE_TEST_CONTEXT: _, ...environment } = process.env
   const contexts = join(folder, '..', 'support', 'test-contexts.ts')
-  const words = ['--test', '--test-isolation=none', '--test-timeout=90000', '--test-reporter=spec', '--import', contexts]
+  const words = [
+    '--test',
+    '--test-isolation=none',
+    '--test-timeout=90000',
+    '--test-reporter=spec',
+    '--import',
+    contexts,
+  ]
   const child = spawn(process.execPath, [...words, ...paths], {
     env: { ...environment, [CONSOLE_ENGINE]: 'postgres' },
     stdio: ['ignore', 'pipe', 'pipe'],

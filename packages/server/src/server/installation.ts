@@ -1,5 +1,6 @@
 /** The files of the program that it reads while it serves: the user that runs it may be another than the one that installed it. */
-import { access, constants, readdir, stat } from 'node:fs/promises'
+import { accessSync, constants } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../config/config.ts'
@@ -73,19 +74,23 @@ async function findFault({ name, file }: PartOfInstallation): Promise<Installati
   }
 }
 
+/** The hundreds of files are asked for one by one, but not each in a turn of its own, which would be a third of the time of a start. */
 async function firstUnreadable(folder: string): Promise<string | undefined> {
-  for (const entry of await readdir(folder, { withFileTypes: true })) {
-    const path = join(folder, entry.name)
-    const needed = entry.isDirectory() ? constants.R_OK | constants.X_OK : constants.R_OK
-    if (
-      !(await access(path, needed).then(
-        () => true,
-        () => false,
-      ))
-    )
-      return path
-    const inside = entry.isDirectory() ? await firstUnreadable(path) : undefined
+  const entries = await readdir(folder, { withFileTypes: true })
+  const unreadable = entries.find((entry) => !isReadable(join(folder, entry.name), entry.isDirectory()))
+  if (unreadable !== undefined) return join(folder, unreadable.name)
+  for (const entry of entries) {
+    const inside = entry.isDirectory() ? await firstUnreadable(join(folder, entry.name)) : undefined
     if (inside !== undefined) return inside
   }
   return undefined
+}
+
+function isReadable(path: string, isFolder: boolean): boolean {
+  try {
+    accessSync(path, isFolder ? constants.R_OK | constants.X_OK : constants.R_OK)
+    return true
+  } catch {
+    return false
+  }
 }
