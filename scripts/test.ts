@@ -9,8 +9,6 @@ import { basename, join, relative, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
-import Sqlite from 'better-sqlite3'
-import { openDatabase } from '../packages/server/src/store/database/database.ts'
 import {
   createPostgresDatabase,
   type PostgresDatabase,
@@ -19,9 +17,7 @@ import {
   TEMPLATE,
 } from '../test/support/postgres.ts'
 import { type ProcessorTime, type ProcessTimes, readTimes, TIMES_FOLDER } from '../test/support/processor-time.ts'
-import { startTestServer } from '../test/support/server.ts'
-import { makeTemplates, removeTemplates, SQLITE_TEMPLATES } from '../test/support/sqlite-template.ts'
-import { until } from '../test/support/until.ts'
+import { createTemplateFolder, removeTemplates, SQLITE_TEMPLATES } from '../test/support/sqlite-template.ts'
 import { makeWrittenFolder, searchWritten, WRITTEN_FOLDER } from '../test/support/written.ts'
 import { endLateFiles } from './test-deadlines.ts'
 import { useFolderInMemory } from './test-folder.ts'
@@ -186,19 +182,20 @@ async function runAll(): Promise<number> {
   if (!isLongRun) await useFolderInMemory()
   let template: PostgresDatabase | undefined
   // In a long run every server starts in an empty folder.
-  const templates = isLongRun ? undefined : await makeTemplates(startOnce)
+  const templates = isLongRun ? undefined : await createTemplateFolder()
   const postgres = process.env[SHARED_SERVER] === undefined ? await startPostgres() : undefined
   const written = await makeWrittenFolder()
   try {
     // The processes of the tests inherit them.
     if (postgres !== undefined) process.env[SHARED_SERVER] = postgres.url
-    template = await createTemplate()
+    // Each process of tests loads most of the server: compiled once, it loads in half the time.
+    process.env.NODE_COMPILE_CACHE = join(root, 'node_modules', '.cache', 'compiled')
+    template = await createPostgresDatabase()
+    await makeTemplates(template.url, templates)
     Object.assign(process.env, {
       [TEMPLATE]: new URL(template.url).pathname.slice(1),
       ...(templates === undefined ? {} : { [SQLITE_TEMPLATES]: templates }),
       [WRITTEN_FOLDER]: written,
-      // Each file is a process of its own, and most load the whole server: compiled once, it loads in half the time.
-      NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'compiled'),
       ...(isLongRun ? { TEST_LONG: 'true' } : {}),
     })
     if (!(await types)) return 1
@@ -266,31 +263,11 @@ function runQuietly([command = '', ...args]: readonly string[]): Promise<{ statu
   })
 }
 
-/** A database with our tables, without rows, from which those of the tests are copied. */
-async function createTemplate(): Promise<PostgresDatabase> {
-  const template = await createPostgresDatabase()
-  const dataFolder = await mkdtemp(join(tmpdir(), 'gatehouse-template-'))
-  await (await openDatabase({ dataFolder, url: template.url })).close()
-  await rm(dataFolder, { recursive: true })
-  return template
-}
-
-async function startOnce(dataFolder: string, flags: Readonly<Record<string, string>>): Promise<void> {
-  const server = await startTestServer({ engine: 'sqlite', dataFolder, databaseUrl: '' }, { flags, isFirstStart: true })
-  // Otherwise the servers of all tests would build them.
-  if (flags['--demo'] === 'true') await until('the views are built', 60_000, () => areViewsBuilt(dataFolder))
-  await server.stop()
-}
-
-function areViewsBuilt(dataFolder: string): boolean {
-  const database = new Sqlite(join(dataFolder, 'query.db'), { readonly: true })
-  try {
-    const count = 'SELECT count(*) AS waiting FROM _gh_views WHERE built = 0'
-    const [row] = database.prepare<[], { waiting: number }>(count).all()
-    return row?.waiting === 0
-  } finally {
-    database.close()
-  }
+/** Our tables in the database, without rows, and data folders in the folder: the databases and folders of the tests are copied from them. */
+async function makeTemplates(url: string, folder: string | undefined): Promise<void> {
+  const words = ['scripts/test-templates.ts', url, ...(folder === undefined ? [] : [folder])]
+  const { status, output } = await runQuietly([process.execPath, ...words])
+  if (status !== 0) throw new Error(`The templates could not be made: ${output}`)
 }
 
 async function findFiles(): Promise<string[]> {

@@ -13,12 +13,13 @@ type Flags = Readonly<Record<string, string>>
 /** Starts a server in a data folder, and stops it. */
 type Start = (dataFolder: string, flags: Flags) => Promise<void>
 
-/** Returns the folder; the caller removes it. */
-export async function makeTemplates(start: Start): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-templates-'))
+export function createTemplateFolder(): Promise<string> {
+  return mkdtemp(join(tmpdir(), 'gatehouse-templates-'))
+}
+
+export async function makeTemplates(folder: string, start: Start): Promise<void> {
   for (const kind of KINDS) await start(join(folder, kind), kind === 'demo' ? { '--demo': 'true' } : {})
   await writeFile(join(folder, MADE), '')
-  return folder
 }
 
 export function removeTemplates(folder: string): Promise<void> {
