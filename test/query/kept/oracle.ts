@@ -42,6 +42,9 @@ export class Oracle {
   }
 
   async open(): Promise<void> {
+    // The others learn of a definition a moment later.
+    const all = this.#servers
+    this.#servers = all.slice(0, 1)
     await this.run(
       'CREATE TABLE events (id Integer PRIMARY KEY, symbol Text NOT NULL, at Timestamp NOT NULL, price Decimal(18, 4) NOT NULL, quantity Integer NOT NULL, note Text)',
     )
@@ -49,6 +52,13 @@ export class Oracle {
     await this.run(`CREATE MATERIALIZED VIEW minutes AS ${MINUTES}`)
     await this.run(`CREATE MATERIALIZED VIEW hours AS ${HOURS}`)
     await this.run(`CREATE MATERIALIZED VIEW days AS ${DAYS}`)
+    for (const server of all)
+      await until(
+        'it is defined',
+        10_000,
+        async () => (await server.query('SELECT day FROM days LIMIT 1')).status === 200,
+      )
+    this.#servers = all
     await this.#note()
   }
 
