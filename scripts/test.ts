@@ -80,7 +80,6 @@ const LONG = [
   'clients/oauth4webapi-apis',
   'clients/passport-openidconnect',
   'conformance/throttle',
-  'console/market-data',
   'console/replication',
   'console/snippets',
   'console/tools',
