@@ -248,13 +248,20 @@ onEveryEngine('delayed tables', (at) => {
     await write('INSERT INTO old SELECT id, price FROM depth WHERE id < 0', place.server.admin).catch(() => {})
     const body = { name: 'OLD', delay: `${SECONDS} seconds`, default: 'delayed', covers: [{ table: 'old' }] }
     assert.equal((await place.admin('POST', '/products', body)).status, 201)
+    const used = async () => (await place.admin('GET', '/audit?event=licence.opened&target=OLD')).body.items.length
     assert.deepEqual(await place.refusal('SELECT id FROM old'), [503, 'Licence.NotReady', ['OLD']])
+    const live = await place.live('SELECT id FROM old')
+    assert.equal(live.status, 503)
+    live.close()
+    // Nothing was shown, so nothing was used.
+    assert.equal(await used(), 0)
     await until(
       'it is open',
       SECONDS * 1_000 + 2_000,
       async () => (await place.query('SELECT id FROM old')).status === 200,
     )
     assert.ok(Date.now() - begun >= SECONDS * 1_000)
+    assert.equal(await used(), 1)
     await write('ALTER TABLE old ADD COLUMN note Text', place.server.admin)
     const since = Date.now()
     const { status } = await place.query('SELECT id FROM old')

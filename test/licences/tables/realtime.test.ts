@@ -150,7 +150,6 @@ onEveryEngine('covered tables', (at) => {
     const { server } = place
     const write = (venue: string, id: number) =>
       place.query(`INSERT INTO ticks (id, venue, price) VALUES (${id}, '${venue}', 1)`)
-    assert.deepEqual((await write('XLON', 50)).body.Code, 'IQL.RowFilter')
     // Of a row that is nobody's any product of the table is enough.
     assert.equal((await write('FREE', 51)).status, 200)
     assert.equal((await write('XNYS', 52)).status, 200)
@@ -196,6 +195,40 @@ onEveryEngine('covered tables', (at) => {
       ],
     )
     await place.query('DELETE FROM Copies WHERE id = 1', server.handler)
+  })
+
+  test('an inserted row that is not licensed is refused with its product and what is missing, by every way', async () => {
+    const { server } = place
+    const statement = "INSERT INTO ticks (id, venue, price) VALUES (60, 'XNYS', 1), (61, 'XLON', 1)"
+    const needed = (reason: string) => [403, 'Licence.Needed', ['LSE'], reason]
+    assert.deepEqual(await place.refusal(statement), needed('none'))
+    const ended = { product: 'LSE', user: 'alice', access: 'realtime', from: '2020-01-01', until: '2021-01-01' }
+    const { status, body } = await place.admin('POST', '/entitlements', ended)
+    assert.equal(status, 201, JSON.stringify(body))
+    assert.deepEqual(await place.refusal(statement), needed('expired'))
+    for (const [type, rows] of [
+      ['text/csv', 'id,venue,price\n60,XNYS,1\n61,XLON,1\n'],
+      ['application/json', [{ id: 61, venue: 'XLON', price: 1 }]],
+    ] as const) {
+      const reply = await server.send('POST', '/Query/ticks/Insert', { body: rows, headers: { 'content-type': type } })
+      assert.deepEqual([reply.status, reply.body.Code, reply.body.Products], [403, 'Licence.Needed', ['LSE']], type)
+    }
+    const session = await place.wire()
+    const [error] = (await session.query(statement)).errors
+    assert.equal(error?.C, '42501')
+    assert.match(error?.M ?? '', /LSE is needed to insert this row: expired/)
+    session.close()
+    assert.deepEqual(await place.rows('SELECT id FROM ticks WHERE id >= 60', server.handler), [])
+    // The row filter of the table itself is another reason.
+    const filter = 'ALTER TABLE ticks SET ROW FILTER (price < 100)'
+    assert.equal((await place.query(filter, server.admin)).status, 200)
+    assert.equal(
+      (await place.refusal("INSERT INTO ticks (id, venue, price) VALUES (62, 'XNYS', 100)"))[1],
+      'IQL.RowFilter',
+    )
+    assert.equal((await place.query('ALTER TABLE ticks SET ROW FILTER NULL', server.admin)).status, 200)
+    const id = encodeURIComponent('LSE:user:alice:2020-01-01')
+    assert.equal((await place.admin('DELETE', `/entitlements/${id}`)).status, 204)
   })
 
   test('a change holds for the next statement, and live queries and open portals follow within a second', async () => {
@@ -343,6 +376,13 @@ onEveryEngine('covered tables', (at) => {
       const { body } = await place.admin('GET', '/audit?event=licence.opened&actor=robot&limit=100')
       return body.items.map(({ target }: { target: string }) => target).sort()
     }
+    // Where one of its tables is refused, nothing of the others is shown.
+    const joined = 'SELECT t.id FROM ticks t JOIN secrets s ON s.id = t.id'
+    assert.equal((await place.refusal(joined, robot))[1], 'Licence.Needed')
+    const refused = await place.live(joined, robot)
+    assert.equal(refused.status, 403)
+    refused.close()
+    assert.deepEqual(await used(), [])
     for (const statement of [
       "SELECT id FROM ticks WHERE venue = 'XNYS'",
       "SELECT id FROM ticks WHERE venue = 'ARCX'",

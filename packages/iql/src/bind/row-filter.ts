@@ -1,5 +1,6 @@
 /** Binds the row filter of a table: a condition over its own columns and the caller's claims. */
 import { Refusal } from 'gatehouse-protocol'
+import type { Constraint } from '../bound/bound.ts'
 import type { BoundExpression } from '../bound/bound-query.ts'
 import type { TableView } from '../bound/catalogue-view.ts'
 import type { Binding } from '../scope/binding.ts'
@@ -19,6 +20,15 @@ export function bindRowFilter(binding: Binding, table: TableView, id: number): B
 /** What rows must be that are inserted. */
 export function bindInsertFilter(binding: Binding, table: TableView, id: number): BoundExpression | undefined {
   return bindFilter(binding, table, id, table.insertFilter ?? table.rowFilter)
+}
+
+/** What licences allow of the rows that are inserted. */
+export function bindUnlicensed(binding: Binding, table: TableView, id: number): Constraint[] {
+  return (table.unlicensed ?? []).map(({ condition, products, reason }) => {
+    const operand = bindFilterText(binding, table.name, table.columns, condition, id)
+    const allowed = { kind: 'not', operand, type: BOOLEAN, nullable: operand.nullable } as const
+    return { name: '', text: '', condition: allowed, missing: { products, reason } }
+  })
 }
 
 function bindFilter(

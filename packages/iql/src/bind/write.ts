@@ -14,7 +14,7 @@ import { bindConstraints } from './check.ts'
 import { bindCondition } from './clause.ts'
 import { fitColumn } from './fit-column.ts'
 import { entry, lookupTarget } from './from.ts'
-import { bindInsertFilter, bindRowFilter } from './row-filter.ts'
+import { bindInsertFilter, bindRowFilter, bindUnlicensed } from './row-filter.ts'
 import { bindItems } from './select.ts'
 import { mapOutputs, nullAsText } from './widen-body.ts'
 
@@ -30,7 +30,7 @@ export function bindInsert(binding: Binding, written: Insert): Bound.Insert {
       ? undefined
       : bindOnConflict(binding, table, source, bindRowFilter(binding, table, source), written.onConflict)
   const returning = bindReturning(binding, table, undefined, source, written.returning)
-  const constraints = bindConstraints(binding, table, source)
+  const constraints = [...bindConstraints(binding, table, source), ...bindUnlicensed(binding, table, source)]
   return { kind: 'insert', table, source, columns, rows, onConflict, returning, check, constraints }
 }
 

@@ -4,7 +4,7 @@ import type { StepUpNeed } from 'gatehouse-protocol'
 import type { Query } from '../syntax/ast-query.ts'
 import type { Interval, IqlType } from '../types/types.ts'
 import type { BoundExpression, BoundQuery, OutputItem, ResultColumn } from './bound-query.ts'
-import type { ColumnView, TableView } from './catalogue-view.ts'
+import type { ColumnView, MissingLicence, TableView } from './catalogue-view.ts'
 
 /** A statement ready for an engine. It holds no values of a caller, so that callers with the same rights can share it. */
 export interface Bound {
@@ -86,15 +86,16 @@ export interface Insert {
   readonly returning: readonly OutputItem[]
   /** The row filter of the table. Writing a row for which it is not true is the error IQL.RowFilter. */
   readonly check: BoundExpression | undefined
-  /** Writing a row for which one of them is false is the error Data.CheckViolation. */
+  /** Writing a row for which one of them is false is the error Data.CheckViolation, or Licence.Needed. */
   readonly constraints: readonly Constraint[]
 }
 
-/** A CHECK constraint; `text` is its condition in IQL. */
+/** A CHECK constraint; `text` is its condition in IQL. With `missing` it is a licence that the caller lacks. */
 export interface Constraint {
   readonly name: string
   readonly text: string
   readonly condition: BoundExpression
+  readonly missing?: MissingLicence | undefined
 }
 
 /** The default of the column. */

@@ -63,6 +63,8 @@ export interface TableView {
   readonly rowFilter: Expression | undefined
   /** The caller cannot insert rows for which this is not true; undefined: as for `rowFilter`. */
   readonly insertFilter?: Expression | undefined
+  /** Of the rows that `insertFilter` refuses, those for which the caller lacks a licence. */
+  readonly unlicensed?: readonly UnlicensedRows[] | undefined
   /** Conditions that are not false for any row. */
   readonly checks?: readonly CheckView[] | undefined
   /** A table of the service: it cannot be altered or dropped, and has no indexes. */
@@ -91,6 +93,18 @@ export interface ViewQuery {
   readonly query: Query
   /** See measureNesting. */
   readonly nesting: number
+}
+
+/** Rows that cannot be inserted without a licence of one of the products. */
+export interface UnlicensedRows extends MissingLicence {
+  /** True for them. */
+  readonly condition: Expression
+}
+
+export interface MissingLicence {
+  readonly products: readonly string[]
+  /** The `Reason` of `Licence.Needed`. */
+  readonly reason: string
 }
 
 /** CONSTRAINT name CHECK (condition) */

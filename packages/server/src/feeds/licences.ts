@@ -19,6 +19,8 @@ export interface FeedUseRequest {
   readonly way: FeedWay
   /** `access` of the use is different now. */
   onChange(): void
+  /** Called with what it would have, before its use is recorded: rejects to refuse it. */
+  approve?(access: FeedAccess): Promise<void>
 }
 
 /** How a feed is used, for the usage report. */

@@ -12,7 +12,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { FeedEngine, NewMessage, PublishOnce } from './engine.ts'
 import { type DroppedFeed, type Feed, isStored, type TopicChoice, topicChoice, topicFault } from './feed.ts'
 import { FeedView } from './feed-view.ts'
-import type { FeedLicences, FeedWay } from './licences.ts'
+import type { FeedAccess, FeedLicences, FeedWay } from './licences.ts'
 import { type PublisherLimits, PublishRates } from './limits.ts'
 import type { LiveFeed } from './live-feed.ts'
 import type { FeedMessage } from './message.ts'
@@ -118,7 +118,8 @@ export class FeedService {
     const { licences, clock } = this.#options
     if (!licences?.covers(name)) return new FeedView([feed.realtime], undefined, clock)
     const request = { feed: name, choice, principal, address: from.address ?? '', way: 'query' } as const
-    const use = await licences.open({ ...request, onChange() {} })
+    const approve = (access: FeedAccess) => this.#requireSources(feed, access)
+    const use = await licences.open({ ...request, approve, onChange() {} })
     try {
       const { delays, refusal } = use.access
       if (refusal !== undefined) throw refusal
@@ -127,6 +128,11 @@ export class FeedService {
       use.close()
       throw error
     }
+  }
+
+  /** Before a use begins, which is recorded as one that showed something. */
+  async #requireSources(feed: OpenFeed, { delays }: FeedAccess): Promise<void> {
+    await Promise.all(delays.map((delay) => delay === 0 || this.#findSource(feed, delay)))
   }
 
   /** The feed as those see it who have this delay. A product may have it that this node does not know yet. */

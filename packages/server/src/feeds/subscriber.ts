@@ -161,6 +161,9 @@ export class Subscriber implements RunningSubscription, SubscriptionOwner {
     const use = await licences.open({
       ...{ feed: this.#env.feed.definition.name, choice, principal: this.#principal, address, way },
       onChange: () => this.#onChange(),
+      approve: async ({ delays }) => {
+        for (const delay of delays) if (delay > 0) await this.#env.findSource(delay)
+      },
     })
     this.#use = use
     this.#access = access ?? use.access

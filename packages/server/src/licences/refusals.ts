@@ -14,6 +14,11 @@ export function isReason(value: unknown): value is NeededReason {
   return REASONS.has(value)
 }
 
+/** Whether it says what a caller would need to do, or to wait for. */
+export function isMissing(reason: NeededReason): boolean {
+  return reason === 'not_yet' || reason === 'expired' || reason === 'disabled' || reason === 'agreement'
+}
+
 export function licenceNeeded(products: readonly string[], reason: NeededReason): Refusal {
   const what = products.length === 0 ? 'what no product names' : products.join(', ')
   return new Refusal('Licence.Needed', 403, `There is no access to ${what}: ${reason}`, {

@@ -31,6 +31,8 @@ export interface TopicUseRequest extends TopicChoiceRequest {
   readonly way: Way
   /** `access` of the use is different now. */
   onChange(): void
+  /** Called with what it would have, before a place is taken: rejects to refuse it. */
+  approve?(access: TopicAccess): Promise<void>
 }
 
 export type Licensing = ReturnType<typeof openLicensing>
@@ -166,13 +168,14 @@ export class TopicUse {
       this.#covered = covered
       return
     }
-    const { way, address, kind } = this.#request
+    const { way, address, kind, approve } = this.#request
     const use =
       covered &&
       (await this.#uses.open({
         ...{ parts: covered.parts, principal: this.#principal, address, way },
         needsRealtime: kind === 'controller',
         onChange: () => this.#request.onChange(),
+        ...(isFirst && approve !== undefined && { approve: (parts) => approve(new TopicAccess(parts, covered)) }),
       }))
     if (this.#isClosed) {
       use?.close()

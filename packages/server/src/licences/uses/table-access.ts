@@ -2,6 +2,7 @@
 import { LruMap } from '../../lib/lru-map.ts'
 import type { Product } from '../../store/licences/products.ts'
 import { isAtLeast } from '../decide.ts'
+import { isReason, type NeededReason } from '../refusals.ts'
 import type { Rows, TableCoverage } from './table-coverage.ts'
 import type { PartAccess } from './uses.ts'
 
@@ -26,6 +27,8 @@ export interface AccessPart {
   readonly product: string | undefined
   /** Whether the product gives this access to all. */
   readonly isFree: boolean
+  /** What is missing for more. */
+  readonly missing: NeededReason
 }
 
 const MOST_KNOWN = 10_000
@@ -56,17 +59,26 @@ export class TableAccesses {
   }
 
   #read(part: PartAccess): Given {
-    if (part.access === 'none') return NONE
+    if (part.access === 'none') {
+      const reason = part.refusal.details.members?.Reason
+      return { ...NONE, missing: isReason(reason) ? reason : 'none' }
+    }
     const { access, product } = part
-    const delay = part.access === 'delayed' ? part.delay : 0
-    return { access, product, delay, isFree: isAtLeast(this.#products.get(product)?.byDefault ?? 'none', access) }
+    const [delay, missing] = part.access === 'delayed' ? [part.delay, part.missing] : [0, NONE.missing]
+    return {
+      access,
+      product,
+      delay,
+      missing,
+      isFree: isAtLeast(this.#products.get(product)?.byDefault ?? 'none', access),
+    }
   }
 }
 
-type Given = Pick<AccessPart, 'access' | 'delay' | 'product' | 'isFree'>
+type Given = Pick<AccessPart, 'access' | 'delay' | 'product' | 'isFree' | 'missing'>
 
-const NONE: Given = { access: 'none', delay: 0, product: undefined, isFree: true }
+const NONE: Given = { access: 'none', delay: 0, product: undefined, isFree: true, missing: 'none' }
 
-function describe({ access, product, delay, isFree }: Given): string {
-  return `${access} ${product} ${delay} ${isFree}`
+function describe({ access, product, delay, isFree, missing }: Given): string {
+  return `${access} ${product} ${delay} ${isFree} ${missing}`
 }

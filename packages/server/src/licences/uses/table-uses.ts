@@ -21,7 +21,7 @@ export interface TableCaller {
 
 /** Tables that one statement uses, with the places that this takes. */
 export interface HeldTables {
-  /** Undefined for other tables. */
+  /** Undefined for other tables, and for all but one where that is refused. */
   find(table: string): TableAccess | undefined
   /** Why there is no access to one of them, where there is none at all. */
   readonly refusal: Refusal | undefined
@@ -163,13 +163,23 @@ export function openTableUses({ uses, standings, onError }: TableUsesEnv) {
     return settle(known).then(async () => toHeld(expect(await standings.read(principal), need.table, coverage), known))
   }
 
+  /** One of which the caller has nothing: then no place of the others is taken, and no use recorded. */
+  function findRefused({ principal }: TableCaller, needs: readonly TableNeed[]): TableNeed | undefined {
+    const found = standings.current(principal)
+    if (found === undefined || needs.length < 2) return undefined
+    return needs.find(({ table }) => {
+      const coverage = coverages.get(table)
+      return coverage !== undefined && isNothing(expect(found, table, coverage))
+    })
+  }
+
   /** Where places are missing there is less than expected. */
   function toHeld({ coverage, parts: expected, access }: Expected, known: KeptUse | undefined): Held {
     const own = known?.use?.parts ?? []
     const places = known?.places ?? []
     const isAsExpected = own.every((part, index) => isSame(part, expected[places[index] ?? 0]))
     const parts = isAsExpected ? expected : expected.map((part, place) => own[places.indexOf(place)] ?? part)
-    const refusal = parts.every((part) => part.access === 'none') ? findRefusal(parts, coverage) : undefined
+    const refusal = isNothing({ parts }) ? findRefusal(parts, coverage) : undefined
     const found = isAsExpected ? access : accesses.find(access.table, coverage, parts)
     return { access: found, refusal, kept: known, parts: own }
   }
@@ -214,7 +224,8 @@ export function openTableUses({ uses, standings, onError }: TableUsesEnv) {
 
     /** Takes the places for these tables, or finds them taken. */
     hold(caller: TableCaller, needs: readonly TableNeed[]): HeldTables | Promise<HeldTables> {
-      const all = needs.map((need) => hold(caller, need))
+      const refused = findRefused(caller, needs)
+      const all = (refused === undefined ? needs : [refused]).map((need) => hold(caller, need))
       if (all.some((each) => each instanceof Promise))
         return Promise.all(all).then((found) => joinHeld(found.filter((each) => each !== undefined)))
       return joinHeld(all.filter(isHeld))
@@ -238,6 +249,10 @@ export function openTableUses({ uses, standings, onError }: TableUsesEnv) {
       for (const [key, known] of kept) drop(key, known)
     },
   }
+}
+
+function isNothing({ parts }: Pick<Expected, 'parts'>): boolean {
+  return parts.every(({ access }) => access === 'none')
 }
 
 function isHeld(held: Held | Promise<Held | undefined> | undefined): held is Held {
@@ -315,8 +330,15 @@ class Followed implements FollowedTables {
   }
 
   hold(needs: readonly TableNeed[]): Promise<void> | undefined {
-    const opening = needs.flatMap((need) => this.#hold(need) ?? [])
+    const refused = needs.find(({ table }) => this.#hasNothing(table))
+    const opening = (refused === undefined ? needs : [refused]).flatMap((need) => this.#hold(need) ?? [])
     return opening.length === 0 ? undefined : Promise.all(opening).then(() => {})
+  }
+
+  #hasNothing(table: string): boolean {
+    if (this.#uses.has(table)) return this.refusalFor(table) !== undefined
+    const expected = this.#env.expect(this.#principal, table)
+    return expected !== undefined && !(expected instanceof Promise) && isNothing(expected)
   }
 
   #hold({ table, parts }: TableNeed): Promise<void> | undefined {
@@ -340,7 +362,7 @@ class Followed implements FollowedTables {
     if (known?.use === undefined) return undefined
     const { expected, places, use } = known
     const parts = expected.parts.map((part, place) => use.parts[places.indexOf(place)] ?? part)
-    return parts.every(({ access }) => access === 'none') ? findRefusal(parts, expected.coverage) : undefined
+    return isNothing({ parts }) ? findRefusal(parts, expected.coverage) : undefined
   }
 
   setPrincipal(principal: Principal): void {

@@ -4,7 +4,7 @@ import { type Principal, Refusal } from 'gatehouse-protocol'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { isAtLeast } from '../decide.ts'
 import type { Way } from '../places.ts'
-import { licenceNeeded, licenceUnavailable, type NeededReason } from '../refusals.ts'
+import { isMissing, licenceNeeded, licenceUnavailable, type NeededReason } from '../refusals.ts'
 import type { HeldPlace, HeldPlaces } from './held-places.ts'
 import { type Standings, type SubjectStandings, subjectKey } from './standings.ts'
 
@@ -16,6 +16,8 @@ export type PartAccess =
       readonly product: string
       /** Milliseconds. */
       readonly delay: number
+      /** What is missing for more. */
+      readonly missing: NeededReason
     }
   | { readonly access: 'none'; readonly refusal: Refusal }
 
@@ -29,6 +31,8 @@ export interface UseRequest {
   readonly needsRealtime?: boolean
   /** How long the places are held after the use; by default a minute for queries, which follow each other. */
   readonly lingerMs?: number
+  /** Called with what it would have, before a place is taken and anything is recorded: rejects to refuse it. */
+  approve?(parts: readonly PartAccess[]): Promise<void>
   /** Called with the access to each part when it has changed. */
   onChange(parts: readonly PartAccess[]): void
 }
@@ -176,6 +180,7 @@ class OpenUse implements Use {
       const decided = this.#request.parts.map((products) => chooseAccess(products, known, needsRealtime))
       // What is taken away ends before anything else is waited for.
       if (!isFirst && held.isAvailable) this.#tell(lower(this.parts, decided))
+      if (isFirst) await this.#request.approve?.(decided)
       const parts = await this.#holdPlaces(decided, known, principal)
       if (this.#isClosed) return
       // It is decided anew when they can be held again.
@@ -228,7 +233,7 @@ class OpenUse implements Use {
       if (places.get(product)?.taken.access === 'delayed' && part.access === 'realtime')
         return this.#request.needsRealtime === true || delay === undefined
           ? { access: 'none', refusal: licenceNeeded([product], 'none') }
-          : { access: 'delayed', product, delay }
+          : { access: 'delayed', product, delay, missing: 'none' }
       return part
     })
   }
@@ -268,7 +273,7 @@ export function chooseAccess(
   { standings }: SubjectStandings,
   needsRealtime = false,
 ): PartAccess {
-  let best: PartAccess | undefined
+  let best: { readonly product: string; readonly delay: number } | undefined
   let reason: NeededReason = products.length === 0 ? 'uncovered' : 'none'
   for (const name of products) {
     const standing = standings.get(name)
@@ -277,11 +282,13 @@ export function chooseAccess(
     if (decision.access === 'realtime') return { access: 'realtime', product: name }
     const { delay } = product
     if (decision.access === 'delayed' && delay !== undefined && !needsRealtime) {
-      if (best === undefined || (best.access === 'delayed' && delay < best.delay))
-        best = { access: 'delayed', product: name, delay }
-    } else if (reason === 'none' && decision.access === 'none') reason = decision.reason
+      if (best === undefined || delay < best.delay) best = { product: name, delay }
+    }
+    if (reason === 'none' && isMissing(decision.reason)) reason = decision.reason
   }
-  return best ?? { access: 'none', refusal: licenceNeeded(products, reason) }
+  return best === undefined
+    ? { access: 'none', refusal: licenceNeeded(products, reason) }
+    : { ...best, access: 'delayed', missing: reason }
 }
 
 /** Of each part the lower access: what is gained waits for its place. */

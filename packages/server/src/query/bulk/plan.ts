@@ -1,5 +1,6 @@
 /** The statements of a bulk insert: planned with the rights of the caller, like every other insert. */
 import { AT, binary, buildInsert, buildName, type Expression, type TableView } from 'gatehouse-iql'
+import { constraintText } from '../engines/constraint-text.ts'
 import type { BulkEmission } from '../engines/emit/emission.ts'
 import { boundParameter, type PlanParameter, type RunValues } from '../engines/emit/parameters.ts'
 import { isChecked } from '../engines/emit/write.ts'
@@ -51,7 +52,7 @@ export function planBulk(request: PlanRequest, env: ExecutionEnv): BulkPlan {
 function toBulkPlan(planned: Planned, statements: BulkPlan['statements']): BulkPlan {
   const { statement } = planned.bound
   if (statement.kind !== 'insert') throw new Error('A bulk insert that is none')
-  const constraints = isChecked(statement) ? statement.constraints.map(({ name, text }) => ({ name, text })) : undefined
+  const constraints = isChecked(statement) ? statement.constraints.map(constraintText) : undefined
   return { planned, constraints, statements }
 }
 

@@ -9,6 +9,7 @@ import {
   readValue,
   type TableView,
   text,
+  type UnlicensedRows,
 } from 'gatehouse-iql'
 import { HTTP_ERRORS, type Principal, Refusal } from 'gatehouse-protocol'
 
@@ -73,6 +74,8 @@ export interface AccessPart {
   readonly product: string | undefined
   /** Whether the product gives this access to all. */
   readonly isFree: boolean
+  /** What is missing for more: the reason of `Licence.Needed`. */
+  readonly missing: string
 }
 
 /** By the values of the column. */
@@ -184,10 +187,14 @@ function createLicensed(table: TableView, access: TableAccess, copies: Copies): 
   const isWritten = (part: AccessPart) => part.access === 'realtime' || part.products.length === 0
   const visible = chooseRows(table, access, isRealtime)
   const inserted = visible && both(chooseRows(table, access, isWritten), table.rowFilter)
+  const unlicensed = access.parts.flatMap((part): UnlicensedRows[] => {
+    const condition = isWritten(part) ? undefined : chooseRows(table, access, (each) => each === part)
+    return condition === undefined ? [] : [{ condition, products: part.products, reason: part.missing }]
+  })
   const licensed: TableView = {
     ...table,
     rowFilter: both(visible, table.rowFilter),
-    ...(visible === undefined ? {} : { insertFilter: inserted ?? boolean(true) }),
+    ...(visible === undefined ? {} : { insertFilter: inserted ?? boolean(true), unlicensed }),
   }
   ACCESSES.set(licensed, access)
   const delays = new Set(access.parts.filter(isDelayed).map(({ delay }) => delay))
@@ -222,7 +229,7 @@ const NOTHING = new Map<string, TableAccess>()
 export function noAccess(table: string): TableAccess {
   const known = NOTHING.get(table)
   if (known !== undefined) return known
-  const part = { access: 'none', delay: 0, product: undefined, isFree: true, products: [''] } as const
+  const part = { access: 'none', delay: 0, product: undefined, isFree: true, products: [''], missing: 'none' } as const
   const access: TableAccess = { table, column: undefined, parts: [{ ...part, rows: { kind: 'all' } }] }
   NOTHING.set(table, access)
   return access

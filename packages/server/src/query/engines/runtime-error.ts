@@ -1,8 +1,18 @@
 /** IQL errors that occur while a statement runs, and therefore have no position in its text. */
 
-import { ERRORS, type ErrorName, MAX_SEARCH_STEPS, MAX_SERIES_ROWS_TEXT, unknownZone, ZONE_WIDTH } from 'gatehouse-iql'
+import {
+  ERRORS,
+  type ErrorName,
+  MAX_SEARCH_STEPS,
+  MAX_SERIES_ROWS_TEXT,
+  type MissingLicence,
+  unknownZone,
+  ZONE_WIDTH,
+} from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'
+import { licenceRefusal } from '../catalogue/licences.ts'
 import { refuse } from '../errors.ts'
+import type { ConstraintText } from './constraint-text.ts'
 
 /** The hint is the advice of the table of errors. */
 export function iqlError(name: ErrorName, detail: string): Refusal {
@@ -20,9 +30,15 @@ export const underflowError = (): Refusal => iqlError('Underflow', 'The result i
 export const rowFilterError = (): Refusal =>
   iqlError('RowFilter', 'The row filter of the table would hide the written row from its writer')
 /** Of a row that may not be written: see emit/write.ts. */
-export function verdictError(verdict: number, constraints: readonly { name: string; text: string }[]): Refusal {
+export function verdictError(verdict: number, constraints: readonly ConstraintText[]): Refusal {
   const violated = constraints[verdict - 1]
-  return violated === undefined ? rowFilterError() : checkError(violated.name, violated.text)
+  if (violated === undefined) return rowFilterError()
+  const { name, text, missing } = violated
+  return missing === undefined ? checkError(name, text) : insertNeedsLicence(missing)
+}
+function insertNeedsLicence({ products, reason }: MissingLicence): Refusal {
+  const text = `Real-time access to ${products.join(' or ')} is needed to insert this row: ${reason}`
+  return licenceRefusal('Licence.Needed', text, { Products: products, Reason: reason })
 }
 export const checkError = (name: string, condition: string): Refusal =>
   refuse('Data.CheckViolation', `A row does not meet the check ${name}: ${condition}`, {

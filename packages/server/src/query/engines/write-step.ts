@@ -1,11 +1,6 @@
 /** A statement of a write, and what it is checked against. */
+import type { ConstraintText } from './constraint-text.ts'
 import type { Bindable } from './emit/parameters.ts'
-
-/** A CHECK constraint for messages. */
-export interface ConstraintText {
-  readonly name: string
-  readonly text: string
-}
 
 /** The statement runs once for each parameter set. */
 export interface WriteStep {

@@ -19,7 +19,7 @@ import { viewFor } from '../catalogue/snapshot.ts'
 import { refuse } from '../errors.ts'
 import { PlanPending, whenPlanned } from '../plan/long-plans.ts'
 import { callOwner } from '../run/call.ts'
-import { refuseUnready } from '../run/licensed.ts'
+import { refuseUnready, refuseUnreadyFirst } from '../run/licensed.ts'
 import type { NodeCatalogue } from '../run/node-catalogue.ts'
 import type { Observe } from '../run/observe.ts'
 import { shownStatement } from '../run/running.ts'
@@ -279,7 +279,7 @@ export class LiveService implements LiveQueries {
       const isRenewed = principal.tokenId !== subscriber.principal.tokenId
       const isOther = !sameNeed(target.stepUp, this.#needs.get(subscriber))
       if (isRenewed || isOther) this.#requireStepUp(subscriber, principal, target)
-      const pending = this.#licences.hold(subscriber, target.needs)
+      const pending = this.#takePlaces(subscriber, target)
       if (pending !== undefined) throw new PlanPending(pending)
       this.#requireLicences(subscriber, target)
     } catch (error) {
@@ -323,11 +323,16 @@ export class LiveService implements LiveQueries {
   async #holdLicences(subscriber: Subscriber, planned: LiveTarget): Promise<LiveTarget> {
     let target = planned
     for (;;) {
-      const pending = this.#licences.hold(subscriber, target.needs)
+      const pending = this.#takePlaces(subscriber, target)
       if (pending === undefined) return target
       await pending
       target = await whenPlanned(() => this.#planTarget(subscriber, subscriber.principal))
     }
+  }
+
+  #takePlaces(subscriber: Subscriber, { needs, plan }: LiveTarget): Promise<void> | undefined {
+    if (needs.length > 0) refuseUnreadyFirst(plan.tables)
+    return this.#licences.hold(subscriber, needs)
   }
 
   #requireLicences(subscriber: Subscriber, { needs, plan }: LiveTarget): void {

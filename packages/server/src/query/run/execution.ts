@@ -1,12 +1,13 @@
 /** Runs planned statements for a caller. */
 
-import { type BoundStatement, type Constraint, type CreateTable, insertQuery, type Query } from 'gatehouse-iql'
+import { type BoundStatement, type CreateTable, insertQuery, type Query } from 'gatehouse-iql'
 import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
 import { describeLicences, writeLicences } from '../catalogue/licence-labels.ts'
 import type { WrittenTable } from '../engines/commit-listeners.ts'
+import { constraintText } from '../engines/constraint-text.ts'
 import { type Bindable, bindParameters, sizeOfAll } from '../engines/emit/parameters.ts'
 import { findRowTracking, isChecked } from '../engines/emit/write.ts'
-import type { ConstraintText, WriteReply, WriteStep } from '../engines/engine.ts'
+import type { WriteReply, WriteStep } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 import { isBounded } from '../model/cost-class.ts'
 import { reportsTruncation } from '../model/result.ts'
@@ -140,11 +141,6 @@ async function write(run: RunningCall, env: ExecutionEnv): Promise<QueryResult> 
 function constraintTexts(statement: BoundStatement): WriteStep['constraints'] {
   const isWritten = statement.kind === 'insert' || statement.kind === 'update'
   return isWritten && isChecked(statement) ? statement.constraints.map(constraintText) : undefined
-}
-
-/** Plain data, which can cross to the writer process. */
-function constraintText({ name, text }: Constraint): ConstraintText {
-  return { name, text }
 }
 
 /** The length of values after which other work gets a turn. */

@@ -74,7 +74,16 @@ export function holdTables(
     const names = coveredNames(tablesIn(planned.bound), licences)
     return names.map((table): TableNeed => known.find((need) => need.table === table) ?? { table })
   })
-  return needs.length === 0 ? undefined : licences.hold(caller, joinNeeds(needs))
+  if (needs.length === 0) return undefined
+  for (const { bound } of parts.map(({ planned }) => planned))
+    if (usesRows(bound.statement)) refuseUnreadyFirst(bound.tables, readTables(bound.statement, bound.tables))
+  return licences.hold(caller, joinNeeds(needs))
+}
+
+/** Before a place is taken and a use is recorded. A caller without any access to one of the tables is refused for that. */
+export function refuseUnreadyFirst(tables: readonly TableView[], read = tables): void {
+  const isRefused = tables.some((table) => findAccess(table)?.parts.every(({ access }) => access === 'none'))
+  if (!isRefused) refuseUnready(read)
 }
 
 /** A statement and its values. */
@@ -89,6 +98,8 @@ export function isPlannedWith(
   held: HeldTables,
   { licences }: Pick<LicensedEnv, 'licences'>,
 ): boolean {
+  // Nothing is held then, and nothing shown.
+  if (held.refusal !== undefined) return true
   return plans.every(({ bound }) => {
     if (!usesRows(bound.statement)) return true
     return bound.tables.every((table) => {
@@ -129,7 +140,7 @@ function requireFor({ bound }: Planned, held: HeldTables, { licences }: Pick<Lic
   const { statement, tables } = bound
   const find = (table: TableView) => (table.isSystem ? undefined : held.find(table.name.toLowerCase()))
   const used = tables.flatMap((table) => find(table) ?? [])
-  refuseUnready(tables.filter((table) => !('table' in statement) || table !== statement.table))
+  refuseUnready(readTables(statement, tables))
   switch (statement.kind) {
     case 'insert':
     case 'update':
@@ -154,6 +165,11 @@ function requireFor({ bound }: Planned, held: HeldTables, { licences }: Pick<Lic
     default:
       break
   }
+}
+
+/** Without the one that it writes to. */
+function readTables(statement: BoundStatement, tables: readonly TableView[]): readonly TableView[] {
+  return tables.filter((table) => !('table' in statement) || table !== statement.table)
 }
 
 /** Refuses tables of which the caller has former rows only, where these are not known yet. */
@@ -196,9 +212,12 @@ function refuseCoveringColumn(statement: BoundStatement, target: TableAccess | u
 
 function needsRealtime({ parts }: TableAccess): Refusal {
   const products = [...new Set(parts.flatMap((part: AccessPart) => part.products))].sort()
-  const text = `Real-time access to ${products.join(', ')} is needed to write to the table`
-  return licenceRefusal('Licence.Needed', text, { Products: products, Reason: 'none' })
+  const { missing: reason } = parts.find(({ missing }) => missing !== 'none' && missing !== 'uncovered') ?? NOT_ENTITLED
+  const text = `Real-time access to ${products.join(', ')} is needed to write to the table: ${reason}`
+  return licenceRefusal('Licence.Needed', text, { Products: products, Reason: reason })
 }
+
+const NOT_ENTITLED = { missing: 'none' }
 
 /** Those whose rows it reads or writes, or says something of. */
 function tablesIn({ statement, tables }: Bound): readonly TableView[] {

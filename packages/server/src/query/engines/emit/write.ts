@@ -131,16 +131,23 @@ export function isChecked({ check, constraints }: Checks): boolean {
   return check !== undefined || constraints.length > 0
 }
 
-/** -1 for a row that may be written, 0 for one that the row filter hides, otherwise the number of the check that it violates. */
+/**
+ * -1 for a row that may be written, 0 for one that the row filter hides, otherwise the number of the constraint that it violates. The row
+ * filter also hides rows that are not licensed, and comes after these.
+ */
 function emitVerdict({ check, constraints }: Checks, emission: Emission): Sql {
-  const cases = constraints.map(
-    ({ condition }, index) => `WHEN NOT (${emitExpression(condition, emission)}) THEN ${index + 1}`,
-  )
+  const violations = (isLicence: boolean): Sql[] =>
+    constraints.flatMap(({ condition, missing }, index) =>
+      (missing !== undefined) === isLicence
+        ? `WHEN NOT (${emitExpression(condition, emission)}) THEN ${index + 1}`
+        : [],
+    )
+  const cases = violations(true)
   if (check !== undefined) {
     const passes = `coalesce(${emitExpression(check, emission)}, ${emission.dialect.truth(false)})`
-    cases.unshift(`WHEN NOT ${passes} THEN 0`)
+    cases.push(`WHEN NOT ${passes} THEN 0`)
   }
-  return `CASE ${cases.join(' ')} ELSE -1 END`
+  return `CASE ${[...cases, ...violations(false)].join(' ')} ELSE -1 END`
 }
 
 /** SQLite's RETURNING accepts only the table's own name, PostgreSQL's also the alias. */
