@@ -10,7 +10,7 @@ import {
   TILE,
 } from '../../packages/server/src/query/saved/document-schema.ts'
 import { describeSaved, LISTED } from '../../packages/server/src/query/saved/openapi.ts'
-import { DEFAULT_QUERY_LIMITS } from '../../packages/server/src/query/service.ts'
+import { DEFAULT_QUERY_LIMITS } from '../../packages/server/src/query/service-options.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
 interface Described {

@@ -10,12 +10,8 @@ import { logAvailability } from '../../packages/server/src/lib/availability.ts'
 import type { AttributeSource } from '../../packages/server/src/query/catalogue/attributes.ts'
 import type { LiveLimits } from '../../packages/server/src/query/live/limits.ts'
 import type { Owners } from '../../packages/server/src/query/saved/documents.ts'
-import {
-  openQuery,
-  type QueryLimits,
-  type QueryOptions,
-  type QueryService,
-} from '../../packages/server/src/query/service.ts'
+import { openQuery, type QueryService } from '../../packages/server/src/query/service.ts'
+import type { QueryLimits, QueryOptions } from '../../packages/server/src/query/service-options.ts'
 import type { DatabaseServers } from '../../packages/server/src/store/database/servers/servers.ts'
 import { createLogger } from '../../packages/server/src/telemetry/log.ts'
 import { Metrics } from '../../packages/server/src/telemetry/metrics.ts'

@@ -1,15 +1,13 @@
 /** Assembles the query service: engine, catalogue, planner and routes. */
 
 import { DEFAULT_LIMITS } from 'gatehouse-iql'
-import { type Audit, type Clock, noAudit } from 'gatehouse-protocol'
-import type { Bus } from '../events/bus.ts'
+import { type Audit, noAudit } from 'gatehouse-protocol'
 import type { RouteGroup } from '../http/route.ts'
-import { Availability, type AvailabilityChange } from '../lib/availability.ts'
+import { Availability } from '../lib/availability.ts'
 import { createStepUp, type StepUp } from '../step-up/step-up.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
 import { createQueryActivity, type QueryActivity } from './activity.ts'
 import { Spools } from './bulk/spools.ts'
-import { type AttributeSource, NO_ATTRIBUTES } from './catalogue/attributes.ts'
+import { NO_ATTRIBUTES } from './catalogue/attributes.ts'
 import { type Copies, licenceRefusal, NO_LICENCES, type TableLicences } from './catalogue/licences.ts'
 import type { CatalogueSnapshot, TablePage } from './catalogue/snapshot.ts'
 import { withViews } from './catalogue/view-licences.ts'
@@ -18,18 +16,15 @@ import type { AgentCallRows } from './engines/agent-calls.ts'
 import type { AlertRows } from './engines/alert-rows.ts'
 import type { ColumnTables } from './engines/column-tables.ts'
 import type { Engine } from './engines/engine.ts'
-import type { ColumnOptions, EngineOptions } from './engines/engine-options.ts'
-import { DEFAULT_RESPONSE_LIMITS } from './engines/idempotency-cleanup.ts'
 import { openEngine } from './engines/open.ts'
 import type { WatchRows } from './engines/watch-rows.ts'
 import { catalogueGroup } from './http/catalogue.ts'
-import { type EndpointsEnv, type QueryEndpoints, queryEndpoints } from './http/endpoints.ts'
+import { type QueryEndpoints, queryEndpoints } from './http/endpoints.ts'
 import { Keeper } from './keeper/keeper.ts'
 import { KeptViews } from './kept/kept-views.ts'
 import type { LiveQueries } from './live/contract.ts'
 import { DEFAULT_LIVE_LIMITS, type LiveLimits } from './live/limits.ts'
 import { LiveService } from './live/live-service.ts'
-import type { DeriveKey } from './live/position.ts'
 import { Planner } from './plan/planner.ts'
 import { type TableUser, tablesOfUser } from './plan/user-tables.ts'
 import type { RetentionAdministration } from './retention/administration.ts'
@@ -38,96 +33,14 @@ import { type AuditSource, type AuditTable, createAuditTable } from './run/audit
 import { createCopies, setDelays } from './run/delays.ts'
 import { createRunner, type RunStatement } from './run/in-process.ts'
 import { NodeCatalogue } from './run/node-catalogue.ts'
-import { type Observe, observer, type SlowLog } from './run/observe.ts'
+import { type Observe, observer } from './run/observe.ts'
 import { RunningQueries } from './run/running.ts'
 import { createTables, type Tables } from './run/tables.ts'
 import { Documents, type Owners } from './saved/documents.ts'
 import { savedGroup } from './saved/endpoints.ts'
+import { type QueryLoad, watchQueries } from './service-metrics.ts'
+import { DEFAULT_QUERY_LIMITS, type QueryLimits, type QueryOptions, type QueryRouteOptions } from './service-options.ts'
 import { asUnavailable } from './unavailable.ts'
-
-export type QueryLimits = Readonly<typeof DEFAULT_QUERY_LIMITS>
-
-export const DEFAULT_QUERY_LIMITS = {
-  statementBytes: DEFAULT_LIMITS.statementBytes,
-  bodyBytes: 8 * 1024 * 1024,
-  importBytes: 1024 * 1024 * 1024,
-  resultRows: 100_000,
-  resultBytes: 1024 * 1024 * 1024,
-  milliseconds: 30_000,
-  exportMilliseconds: 600_000,
-  perUser: 32,
-  /** The number of reader processes of the embedded engine, or of connections to PostgreSQL. */
-  concurrency: 4,
-  waiting: 256,
-  /** How long a write waits for a long one of another owner before that one is stopped (embedded engine); 0: it is never stopped. */
-  writeWaitMs: 5000,
-  /** The most tables of the embedded engine. */
-  maxTables: 5000,
-  /** Of the temporary files of one statement, and of all running ones of a user. */
-  tempBytes: 1024 * 1024 * 1024,
-  tempBytesPerUser: 3 * 1024 * 1024 * 1024,
-  /** Whether column segments are written and read (embedded engine), and the most bytes of them; undefined: half of the database. */
-  columnSegments: true,
-  columnBytes: undefined as number | undefined,
-  /** The most bytes of results of column segments that are kept. */
-  columnPartsBytes: 256 * 1024 * 1024,
-  stallMs: 5000,
-  /** From which duration on a statement is logged. */
-  slowMs: Number.POSITIVE_INFINITY,
-  /** How long the changes of a table are kept for live queries that resume, and how many of them. */
-  logMs: 600_000,
-  logChanges: 1_000_000,
-  /** Saved queries and boards. */
-  documentsPerOwner: 500,
-  /** Stored for requests with an Idempotency-Key. */
-  responses: DEFAULT_RESPONSE_LIMITS,
-}
-
-export interface QueryOptions {
-  readonly bus: Bus
-  /** Waits until the other nodes have loaded what was published, for a second at most. */
-  readonly settle?: (() => Promise<void>) | undefined
-  readonly clock: Clock
-  readonly onError: (error: unknown) => void
-  readonly onAvailability?: (change: AvailabilityChange) => void
-  readonly onSlow?: SlowLog['onSlow']
-  readonly metrics?: Metrics | undefined
-  /** A statement continues in the database although it was stopped. */
-  readonly onStuck?: EngineOptions['onStuck']
-  readonly database: Pick<EngineOptions, 'dataFolder' | 'databaseUrl' | 'servers' | 'shared'>
-  readonly limits?: Partial<QueryLimits>
-  readonly liveLimits?: Partial<LiveLimits>
-  /** Derives keys from a secret that all nodes share. */
-  readonly deriveKey: DeriveKey
-  /** Records changes of the catalogue. */
-  readonly audit?: Audit
-  /** The source of the table auditlog. */
-  readonly auditLog?: AuditSource
-  /** What row filters know of callers besides their tokens. */
-  readonly attributes?: AttributeSource
-  readonly stepUp?: StepUp
-  readonly licences?: TableLicences
-  /** Who can own saved documents. */
-  readonly owners?: Owners
-  /** The names of running nodes of earlier versions. */
-  readonly olderNodes?: () => Promise<readonly string[]>
-  /** When column segments are written. */
-  readonly columnTiming?: ColumnOptions['timing']
-}
-
-export interface QueryRouteOptions extends Pick<EndpointsEnv, 'trace' | 'authenticate'> {
-  /** Cancels a query that another node runs. */
-  readonly cancelElsewhere?: EndpointsEnv['cancel']
-}
-
-export interface QueryLoad {
-  readonly running: number
-  readonly waiting: number
-  readonly liveStatements: number
-  /** Reader processes or connections that run queries now, and all that exist. */
-  readonly busy: number
-  readonly total: number
-}
 
 /** How long the response to an Idempotency-Key is kept. */
 const RESPONSE_MICROS = 24n * 3_600_000_000n
@@ -247,7 +160,10 @@ export class QueryService {
       catchUpAuditLog: (signal) => this.#auditTable.catchUp(signal),
       onError,
     })
-    if (options.metrics !== undefined) this.#watch(options.metrics)
+    if (options.metrics !== undefined) {
+      this.#live.watch(options.metrics)
+      watchQueries(options.metrics, engine, { load: () => this.load(), views: this.views })
+    }
     this.activity = createQueryActivity(this.running, this.#live)
     this.documents = new Documents({ rows: engine.documents, owners, clock, audit, perOwner: limits.documentsPerOwner })
     this.tables = createTables({ engine, catalogue, clock, audit, kept: this.views })
@@ -431,29 +347,6 @@ export class QueryService {
   /** What sessions of other protocols run statements with. */
   get sessionParts() {
     return { ...this.#parts, spools: this.spools, limits: this.#options.limits }
-  }
-
-  #watch(metrics: Metrics): void {
-    this.#live.watch(metrics)
-    metrics.watch('gatehouse_queries_running', () => [[{}, this.load().running]])
-    metrics.watch('gatehouse_queries_waiting', () => [[{}, this.load().waiting]])
-    metrics.watch('gatehouse_query_writes_stopped_total', () => [[{}, this.#engine.load.stoppedWrites]])
-    const { columns } = this.#engine
-    if (columns !== undefined)
-      metrics.watch('gatehouse_query_column_segments', () =>
-        columns.counts().map(([state, count]) => [{ state }, count]),
-      )
-    const { counts } = this.views
-    metrics.watch('gatehouse_view_behind_seconds', () => counts.values((view) => counts.behind(view)))
-    metrics.watch('gatehouse_view_groups_total', () => counts.values((_view, { groups }) => groups))
-    metrics.watch('gatehouse_view_seconds', () => counts.values((_view, { seconds }) => seconds))
-    metrics.watch('gatehouse_query_processes', () => {
-      const { busy, total } = this.#engine.load
-      return [
-        [{ state: 'busy' }, busy],
-        [{ state: 'idle' }, total - busy],
-      ]
-    })
   }
 
   /** Those that are read at each use change for all statements from now on. */
