@@ -105,7 +105,7 @@ export class Expense {
   #isGroupedByColumns({ bound: { statement }, autoParameters }: Planned): boolean {
     const { columns, planner } = this.#query
     if (statement.kind !== 'query' || columns?.isOn !== true) return false
-    return !('why' in planner.planColumns(statement, autoParameters))
+    return !('why' in planner.emitter.planColumns(statement, autoParameters))
   }
 }
 

@@ -2,23 +2,16 @@
 import {
   type BindOptions,
   type Bound,
-  type BoundExpression,
-  type BoundQuery,
   bind,
   type CatalogueView,
   DEFAULT_LIMITS,
-  type Delete,
   findLiterals,
-  type Insert,
   type Limits,
   parse,
   readShape,
   type Shape,
   type Statement,
-  type TableView,
   tokenize,
-  type Update,
-  type Weighed,
 } from 'gatehouse-iql'
 import type { StepUpNeed } from 'gatehouse-protocol'
 import { atOnce, type Steps } from '../../lib/turns.ts'
@@ -33,18 +26,11 @@ import {
 } from '../catalogue/licences.ts'
 import { type CatalogueSnapshot, viewFor } from '../catalogue/snapshot.ts'
 import { AUDIT_LOG } from '../catalogue/system-tables.ts'
-import type { EmittedColumnPlan, NotPlanned } from '../engines/emit/column-plan.ts'
-import { type BulkEmission, type Emission, emitExpression } from '../engines/emit/emission.ts'
-import { returningGiven } from '../engines/emit/given-row.ts'
-import type { EmittedSql, PartsPlan, PlannedColumns } from '../engines/emit/parameters.ts'
-import { emitPartGroups } from '../engines/emit/part-groups.ts'
-import { createEmission, emitQuery } from '../engines/emit/query.ts'
-import { emitDelete, emitInsert, emitUpdate } from '../engines/emit/write.ts'
-import type { Engine, PreparedRead } from '../engines/engine.ts'
-import type { CostClass } from '../model/cost-class.ts'
+import type { BulkEmission } from '../engines/emit/emission.ts'
+import type { Engine } from '../engines/engine.ts'
 import { TextEncoders } from '../results/encoders.ts'
-import { type AutoParameter, findAutoParameters, readAutoParameters } from './auto-parameters.ts'
-import { estimateCost, isBoundedWrite } from './cost.ts'
+import { findAutoParameters, readAutoParameters } from './auto-parameters.ts'
+import { type Emitted, Emitter, type KeyColumn } from './emitter.ts'
 import { LONG_CHARACTERS, LongPlans, PlanPending, whenPlanned } from './long-plans.ts'
 import { type CachedPlan, isPlannedFor, MAX_KEY_LENGTH, PlanCache, type PlanRights, ShapeCache } from './plan-caches.ts'
 import { statementNeed } from './step-up.ts'
@@ -53,14 +39,9 @@ import { refuseUnready } from './unready.ts'
 /**
  * A statement that is ready to run. It holds only the values of its own literals, so that callers with the same scopes can share it.
  */
-export interface Planned extends CachedPlan {
+export interface Planned extends CachedPlan, Emitted {
   readonly snapshot: CatalogueSnapshot
   readonly bound: Bound
-  /** Undefined for statements that no engine runs as they are: definitions, EXPLAIN, SHOW, writes to system tables. */
-  readonly emitted: EmittedSql | undefined
-  readonly cost: CostClass
-  /** Set for queries. */
-  readonly read: PreparedRead | undefined
   /** For the rows of every other statement. */
   readonly encoders: TextEncoders
   readonly readsAuditLog: boolean
@@ -71,17 +52,6 @@ export interface Planned extends CachedPlan {
 }
 
 type Unemitted = Pick<Planned, 'text' | 'scopes' | 'licensed' | 'snapshot' | 'bound' | 'autoParameters' | 'literals'>
-
-/** A query that may read column segments, by parts and as a whole. */
-export interface ColumnsPlan {
-  readonly usual: EmittedSql
-  readonly parts: PartsPlan
-}
-
-export interface KeyColumn {
-  readonly name: string
-  readonly expression: BoundExpression
-}
 
 /** A statement that was built from a request instead of parsed. */
 export interface BuiltStatement {
@@ -99,7 +69,7 @@ export interface BuiltStatement {
 }
 
 export class Planner {
-  readonly #engine: Engine
+  readonly emitter: Emitter
   /** Of every statement. */
   readonly limits: Limits
   /** By text. */
@@ -124,7 +94,7 @@ export class Planner {
     copies: Copies = NO_COPIES,
   ) {
     this.#copies = copies
-    this.#engine = engine
+    this.emitter = new Emitter(engine)
     this.limits = limits
     this.#licences = licences
   }
@@ -267,105 +237,16 @@ export class Planner {
   }
 
   *#emit(given: Unemitted, keyColumns: readonly KeyColumn[], bulk?: BulkEmission): Steps<Planned> {
-    const { bound, snapshot, autoParameters } = given
-    const { statement } = bound
+    const { bound, snapshot } = given
     refuseUnready(bound, snapshot)
-    const common = {
+    return {
       ...given,
       encoders: new TextEncoders(bound.columns),
-      read: undefined,
       stepUp: statementNeed(bound, snapshot),
       epoch: this.#epoch,
       readsAuditLog: bound.tables.some(({ isSystem, name }) => isSystem && name === AUDIT_LOG),
+      ...(yield* this.emitter.emit(given, keyColumns, bulk)),
     }
-    switch (statement.kind) {
-      case 'query': {
-        const keys = keyColumns.map(({ expression }) => expression)
-        const whole = yield* this.#finish((emission) => emitQuery(statement, emission, keys), {
-          snapshot,
-          autoParameters,
-          statement,
-        })
-        yield
-        const parts = keys.length === 0 ? this.#planParts(statement, autoParameters) : undefined
-        const emitted = parts === undefined || 'why' in parts ? whole : { ...whole, parts }
-        const cost = estimateCost(
-          statement,
-          (table) => snapshot.findIndexes(table),
-          (table) => snapshot.findAscendingIndexes(table),
-        )
-        yield
-        const read = this.#engine.prepareRead({
-          sql: emitted.sql,
-          columns: bound.columns,
-          keyColumns: keyColumns.map(({ name, expression: { type, nullable } }) => ({ name, type, nullable })),
-          cost,
-        })
-        return { ...common, emitted, cost, read }
-      }
-      case 'insert':
-      case 'update':
-      case 'delete': {
-        if (statement.table.isSystem) return { ...common, emitted: undefined, cost: 'unbounded' }
-        const isBounded = isBoundedWrite(statement)
-        const finish = (write: Insert | Update | Delete): Steps<EmittedSql> =>
-          this.#finish((emission) => emitWrite(write, emission, snapshot, isBounded), {
-            snapshot,
-            autoParameters,
-            statement: write,
-            bulk,
-          })
-        const unread =
-          statement.kind === 'insert' && bulk === undefined
-            ? returningGiven(statement, this.#engine.dialect, (insert) => atOnce(finish(insert)))
-            : undefined
-        return { ...common, emitted: unread ?? (yield* finish(statement)), cost: isBounded ? 'bounded' : 'unbounded' }
-      }
-      default:
-        return { ...common, emitted: undefined, cost: 'unbounded' }
-    }
-  }
-
-  /** A query that the service itself runs on behalf of a statement. */
-  emitQuery(query: BoundQuery): EmittedSql {
-    return atOnce(this.#finish((emission) => emitQuery(query, emission)))
-  }
-
-  /** An expression without columns, as a query with one row. */
-  emitValue(expression: BoundExpression): EmittedSql {
-    return atOnce(this.#finish((emission) => `SELECT ${emitExpression(expression, emission)} AS c0`))
-  }
-
-  /** A query as it reads column segments, or why it does not. */
-  planColumns(query: BoundQuery, parameters: readonly AutoParameter[]): ColumnsPlan | NotPlanned {
-    const parts = this.#planParts(query, parameters)
-    if ('why' in parts) return parts
-    if ('why' in parts.columns) return parts.columns
-    return { usual: this.emitQuery(query), parts }
-  }
-
-  #planParts(query: BoundQuery, parameters: readonly AutoParameter[]): PartsPlan | NotPlanned {
-    const emission = createEmission(this.#engine.dialect, { autoParameters: parameterSlots(parameters) })
-    const parts = emitPartGroups(query, emission)
-    if ('why' in parts) return parts
-    const finish = (text: string): EmittedSql => this.#engine.finish(emission.placeholders, text)
-    const { part, whole, found, columns, ...table } = parts
-    const statements = { part: finish(part), whole: finish(whole), found: finish(found) }
-    return { ...table, ...statements, columns: 'why' in columns ? columns : finishColumns(columns, finish) }
-  }
-
-  *#finish(emit: (emission: Emission) => string, of?: Finished): Steps<EmittedSql> {
-    const autoParameters = parameterSlots(of?.autoParameters ?? [])
-    const findIndexes = (table: TableView) => of?.snapshot.findIndexes(table) ?? []
-    const emission = createEmission(this.#engine.dialect, {
-      autoParameters,
-      findIndexes,
-      statement: of?.statement,
-      bulk: of?.bulk,
-    })
-    const sql = emit(emission)
-    yield
-    return this.#engine.finish(emission.placeholders, sql)
   }
 }
 
@@ -384,44 +265,3 @@ function planSize(key: string, built: BuiltStatement | undefined): number {
 }
 
 const ITEM_CHARACTERS = 8
-
-/** What is known about a caller's statement. */
-interface Finished {
-  readonly snapshot: CatalogueSnapshot
-  readonly autoParameters: readonly AutoParameter[]
-  readonly statement: Weighed
-  readonly bulk?: BulkEmission | undefined
-}
-
-/** The indexes of the parameters, by those of the literals. */
-function parameterSlots(parameters: readonly AutoParameter[]): Emission['autoParameters'] {
-  return new Map(parameters.map(({ index: written }, index) => [written, index]))
-}
-
-function emitWrite(
-  statement: Insert | Update | Delete,
-  emission: Emission,
-  snapshot: CatalogueSnapshot,
-  isBounded: boolean,
-): string {
-  switch (statement.kind) {
-    case 'insert':
-      return emitInsert(statement, emission, snapshot, isBounded)
-    case 'update':
-      return emitUpdate(statement, emission, snapshot, isBounded)
-    case 'delete':
-      return emitDelete(statement, emission, isBounded)
-  }
-}
-
-function finishColumns(
-  { expressions, joinedRows, ownRows, ...plan }: EmittedColumnPlan,
-  finish: (text: string) => EmittedSql,
-): PlannedColumns {
-  return {
-    plan,
-    expressions: expressions.map(finish),
-    joinedRows: joinedRows === undefined ? undefined : finish(joinedRows),
-    ownRows: ownRows && { ...ownRows, rows: finish(ownRows.rows) },
-  }
-}

@@ -160,7 +160,7 @@ async function evaluateRows(
   values: RunningCall['valueSets'][number],
   env: ExecutionEnv,
 ): Promise<readonly (readonly IqlValue[])[]> {
-  const emitted = env.planner.emitQuery(query)
+  const emitted = env.planner.emitter.emitQuery(query)
   const parameters = bindParameters(emitted, runValues(run, values, env), env.engine.bind)
   const cost = estimateCost(query, () => [])
   return readRows(env.engine, {

@@ -52,7 +52,7 @@ async function refuseLateViolations(statement: AddCheck, run: RunningCall, env: 
 }
 
 async function refuseViolations({ violation, check }: AddCheck, run: RunningCall, env: ExecutionEnv): Promise<void> {
-  const emitted = env.planner.emitQuery(violation)
+  const emitted = env.planner.emitter.emitQuery(violation)
   const rows = await readRows(env.engine, {
     sql: emitted.sql,
     parameters: bindParameters(emitted, runValues(run, [], env), env.engine.bind),
@@ -73,7 +73,7 @@ async function removeCheck({ table, check }: AddCheck, env: ExecutionEnv): Promi
 async function fillValue({ column }: AddColumn, run: RunningCall, env: ExecutionEnv): Promise<Bindable> {
   if (column.default === undefined) return null
   const { expression } = column.default
-  const emitted = env.planner.emitValue(expression)
+  const emitted = env.planner.emitter.emitValue(expression)
   const rows = await readRows(env.engine, {
     sql: emitted.sql,
     parameters: bindParameters(emitted, runValues(run, [], env), env.engine.bind),

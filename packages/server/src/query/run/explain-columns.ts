@@ -14,7 +14,7 @@ export async function explainColumns(
   const table = bound.tables.find(({ name }) => snapshot.findDefinition(name)?.isColumnar)
   if (statement.kind !== 'query' || table === undefined || columns === undefined) return []
   if (!columns.isOn) return [notRead('the setting query_columns is false')]
-  const planned = env.planner.planColumns(statement, autoParameters)
+  const planned = env.planner.emitter.planColumns(statement, autoParameters)
   if ('why' in planned) return [notRead(planned.why)]
   const values = runValues(run, run.valueSets[0] ?? [], env)
   const read = {
