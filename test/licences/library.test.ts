@@ -35,9 +35,9 @@ onSqlite('the client library on a server with products', (place) => {
     admin = new Gatehouse(server.issuer, { auth: getToken(async () => server.admin) })
     for (const table of ['ticks', 'signed'])
       await admin.query`CREATE TABLE ${name(table)} (id Integer PRIMARY KEY, venue Text NOT NULL) READ SCOPE 'Platform/Market' WRITE SCOPE 'Platform/Market'`
-    await until('the copy of the new table is there', 20_000, () =>
-      gate.query`SELECT id FROM ticks`.then(
-        () => true,
+    await until('the copy of the new table has a time', 20_000, () =>
+      gate.query`SELECT id FROM ticks`.result().then(
+        ({ licences }) => licences.some(({ asOf }) => asOf !== undefined),
         () => false,
       ),
     )

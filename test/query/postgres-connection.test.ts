@@ -141,3 +141,24 @@ test('temporary files are limited where the user may set the limit, or has one; 
   assert.equal(await sorted(100 * limit), 60_000)
   assert.equal(await sorted(100 * limit, 3 * limit), String(limit), 'three connections of a user share')
 })
+
+test('a table is created while the rights of the log of another table are being changed', async () => {
+  const own = await makeDatabase("ENCODING 'UTF8'")
+  const server = await startQueryServer(own)
+  assert.equal((await server.query('CREATE TABLE one (id Integer PRIMARY KEY)')).status, 200)
+  const client = await connect(own.databaseUrl)
+  const { rows } = await client.query(
+    `SELECT log, oid::regprocedure AS function FROM gatehouse_data._gh_logs JOIN pg_proc ON proname = log`,
+  )
+  const [{ log, function: name }] = rows
+  await client.query('BEGIN')
+  await client.query(`GRANT INSERT ON gatehouse_data.${log} TO gatehouse_query`)
+  await client.query(`GRANT EXECUTE ON FUNCTION ${name} TO gatehouse_query`)
+  const reply = await server.query('CREATE TABLE two (id Integer PRIMARY KEY)')
+  await client.query('ROLLBACK')
+  assert.equal(reply.status, 200, reply.text)
+  await client.query('SET ROLE gatehouse_query')
+  await assert.rejects(client.query(`DELETE FROM gatehouse_data.${log.replace('one', 'two')}`), { code: '42501' })
+  await client.end()
+  await server.stop()
+})

@@ -123,7 +123,9 @@ export function toFailure(error: unknown, signal: AbortSignal): unknown {
 
 /** A serialization failure or deadlock: the transaction can be retried. */
 export function isTransient(error: unknown): boolean {
-  return error instanceof DatabaseError && (error.code === '40001' || error.code === '40P01')
+  if (!(error instanceof DatabaseError)) return false
+  // Rights and functions of two transactions are in the same rows of PostgreSQL's catalog.
+  return error.code === '40001' || error.code === '40P01' || error.message === 'tuple concurrently updated'
 }
 
 /** The statement was prepared before its table changed. */

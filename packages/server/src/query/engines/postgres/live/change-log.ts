@@ -38,7 +38,7 @@ export async function createLog(
      VALUES ($1, $2, to_regclass($3)::oid, gen_random_uuid(), '0', $4)`,
     [table.name.toLowerCase(), log, `${SCHEMA}.${log}`, logDigest(table, always)],
   )
-  await client.query(REVOKE_WRITES)
+  await client.query(revokeWrites(log))
 }
 
 /** In a transaction. The log goes on, with other columns for long rows. */
@@ -181,3 +181,12 @@ export const REVOKE_WRITES = `DO $gh$ DECLARE name text; BEGIN
       EXECUTE 'REVOKE ALL ON FUNCTION ' || name || ' FROM PUBLIC, ${ROLE}';
     END LOOP;
   END IF; END $gh$`
+
+/** Not of all logs: others may be changing them. */
+function revokeWrites(log: string): string {
+  return `DO $gh$ BEGIN
+  IF EXISTS (SELECT FROM pg_roles WHERE rolname = '${ROLE}') THEN
+    REVOKE INSERT, UPDATE, DELETE ON ${SCHEMA}.${log} FROM ${ROLE};
+    REVOKE ALL ON FUNCTION ${SCHEMA}.${log}() FROM PUBLIC, ${ROLE};
+  END IF; END $gh$`
+}
