@@ -14,7 +14,7 @@ import { atNode, type LicenceServer, startLicenceServer } from './licence-server
 import { SIMULATED } from './simulation/declared.ts'
 import { createRandom, Simulation } from './simulation/simulation.ts'
 
-const SEEDS = Number(process.env.LICENCE_SEEDS ?? (IS_LONG_RUN ? 50 : 1))
+const SEEDS = Number(process.env.LICENCE_SEEDS ?? (IS_LONG_RUN ? 8 : 1))
 const SECONDS = 8
 const FLAGS = {
   ...{ '--wire-port': '0', '--limit-mcp': '', '--limit-query': '', '--access-token-lifetime': '3600' },
