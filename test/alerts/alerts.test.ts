@@ -31,10 +31,10 @@ onEveryEngine('alerts', (place) => {
   const add = (symbol: string, bid: string, ask: string, desk = 'FX') =>
     client.query(`INSERT INTO ticks (symbol, bid, ask, desk) VALUES ('${symbol}', ${bid}, ${ask}, '${desk}')`)
   const move = (symbol: string, ask: string) => client.query(`UPDATE ticks SET ask = ${ask} WHERE symbol = '${symbol}'`)
-  const told = (alert: string): readonly Received[] =>
+  const notices = (alert: string): readonly Received[] =>
     receiver.received.filter(({ body }) => body.data?.alert === alert)
-  const toldTimes = (alert: string, count: number) =>
-    until(`it is told ${count} times`, 5_000, () => told(alert).length >= count)
+  const noticesCome = (alert: string, count: number) =>
+    until(`${count} notices have come`, 5_000, () => notices(alert).length >= count)
   const SPREAD = {
     statement: 'SELECT symbol, ask - bid AS spread FROM ticks WHERE desk = :d',
     parameters: { d: 'FX' },
@@ -44,7 +44,7 @@ onEveryEngine('alerts', (place) => {
   }
   const create = (members: object) => client.create({ ...SPREAD, ...members })
 
-  test('a key fires and is resolved: both are told, signed, in order, with the row', async () => {
+  test('a key fires and is resolved: both are sent, signed, in order, with the row', async () => {
     await add('EURUSD', '1.0000', '1.1000')
     const { id, state } = await create({
       name: 'Wide spread',
@@ -54,8 +54,8 @@ onEveryEngine('alerts', (place) => {
     assert.equal(state, 'ok')
     await until('it is watched', 10_000, async () => (await client.get(id)).watched !== null)
     await move('EURUSD', '1.6000')
-    await toldTimes(id, 1)
-    const [first] = told(id)
+    await noticesCome(id, 1)
+    const [first] = notices(id)
     assert.ok(first)
     verify(first, secret)
     const { type, data } = first.body
@@ -68,9 +68,9 @@ onEveryEngine('alerts', (place) => {
     await move('EURUSD', '1.4000')
     assert.equal((await client.get(id)).state, 'firing')
     await move('EURUSD', '1.2000')
-    await toldTimes(id, 2)
-    assert.equal(told(id)[1]?.body.type, 'alert.resolved')
-    assert.equal(told(id)[1]?.body.data.sequence, 2)
+    await noticesCome(id, 2)
+    assert.equal(notices(id)[1]?.body.type, 'alert.resolved')
+    assert.equal(notices(id)[1]?.body.data.sequence, 2)
     const shown = await client.get(id)
     assert.equal(shown.state, 'ok')
     assert.deepEqual(shown.instances, [])
@@ -81,21 +81,21 @@ onEveryEngine('alerts', (place) => {
     )
   })
 
-  test('what matches when an alert is made is told; a row that goes ends it; NULL is not true', async () => {
+  test('what matches when an alert is made is sent; a row that goes ends it; NULL is not true', async () => {
     await add('GBPUSD', '1.0000', '2.0000', 'GBP')
     await add('GBPJPY', '1.0000', 'NULL', 'GBP')
     const { id } = await create({ name: 'At once', parameters: { d: 'GBP' } })
-    await toldTimes(id, 1)
+    await noticesCome(id, 1)
     assert.deepEqual(
-      told(id)[0]?.body.data.instances.map(({ key }: { key: unknown }) => key),
+      notices(id)[0]?.body.data.instances.map(({ key }: { key: unknown }) => key),
       [['GBPUSD']],
     )
     await client.query("DELETE FROM ticks WHERE symbol = 'GBPUSD'")
-    await toldTimes(id, 2)
-    assert.equal(told(id)[1]?.body.type, 'alert.resolved')
+    await noticesCome(id, 2)
+    assert.equal(notices(id)[1]?.body.type, 'alert.resolved')
   })
 
-  test('for: what does not last is told to nobody', async () => {
+  test('for: what does not last sends no notice', async () => {
     await add('USDJPY', '1.0000', '1.1000', 'JPY')
     const { id } = await create({ name: 'Lasting', parameters: { d: 'JPY' }, for: '1 second' })
     await move('USDJPY', '1.9000')
@@ -103,9 +103,9 @@ onEveryEngine('alerts', (place) => {
     await move('USDJPY', '1.1000')
     await until('it is over', 2_000, async () => (await client.get(id)).state === 'ok')
     await move('USDJPY', '1.9000')
-    await toldTimes(id, 1)
-    assert.ok(Date.parse(told(id)[0]?.body.data.instances[0].since) > 0)
-    assert.equal(told(id).length, 1)
+    await noticesCome(id, 1)
+    assert.ok(Date.parse(notices(id)[0]?.body.data.instances[0].since) > 0)
+    assert.equal(notices(id).length, 1)
   })
 
   test('group: several keys are one delivery', async () => {
@@ -113,11 +113,11 @@ onEveryEngine('alerts', (place) => {
     const { id } = await create({ name: 'Together', parameters: { d: 'AUD' }, group: '1 second' })
     await move('AUDUSD', '1.9000')
     await move('NZDUSD', '1.9000')
-    await toldTimes(id, 1)
-    assert.equal(told(id)[0]?.body.data.instances.length, 2)
+    await noticesCome(id, 1)
+    assert.equal(notices(id)[0]?.body.data.instances.length, 2)
   })
 
-  test('a silence: fired and resolved in it is told to nobody, still firing at its end is told once', async () => {
+  test('a silence: fired and resolved in it sends no notice, still firing at its end sends one', async () => {
     for (const symbol of ['SEK1', 'SEK2']) await add(symbol, '1.0000', '1.1000', 'SEK')
     const { id } = await create({ name: 'Silent', parameters: { d: 'SEK' } })
     const silenced = await client.call('POST', `/alerts/${id}/silence`, { for: '1 hour' })
@@ -127,43 +127,43 @@ onEveryEngine('alerts', (place) => {
     await until('both fire', 2_000, async () => (await client.get(id)).instances.length === 2)
     await move('SEK1', '1.1000')
     await until('one is over', 2_000, async () => (await client.get(id)).instances.length === 1)
-    assert.equal(told(id).length, 0)
+    assert.equal(notices(id).length, 0)
     await client.call('DELETE', `/alerts/${id}/silence`)
-    await toldTimes(id, 1)
+    await noticesCome(id, 1)
     assert.deepEqual(
-      told(id)[0]?.body.data.instances.map(({ key }: { key: unknown }) => key),
+      notices(id)[0]?.body.data.instances.map(({ key }: { key: unknown }) => key),
       [['SEK2']],
     )
     await move('SEK2', '1.1000')
-    await toldTimes(id, 2)
-    assert.equal(told(id).length, 2)
+    await noticesCome(id, 2)
+    assert.equal(notices(id).length, 2)
   })
 
   test('absent: fires with the key null while no row matches', async () => {
     const { id } = await create({ name: 'Quiet', parameters: { d: 'none' }, absent: '1 second' })
-    await toldTimes(id, 1)
-    assert.deepEqual(told(id)[0]?.body.data.instances[0].key, null)
+    await noticesCome(id, 1)
+    assert.deepEqual(notices(id)[0]?.body.data.instances[0].key, null)
     await add('NONE', '1.0000', '1.9000', 'none')
-    await toldTimes(id, 2)
-    const types = told(id).flatMap(({ body }) => body.data.instances.map((each: { state: string }) => each.state))
+    await noticesCome(id, 2)
+    const types = notices(id).flatMap(({ body }) => body.data.instances.map((each: { state: string }) => each.state))
     assert.ok(types.includes('resolved'), types.join())
   })
 
-  test('event: each key that comes to match is told once, and none that matched before', async () => {
+  test('event: each key that comes to match is sent once, and none that matched before', async () => {
     await add('EV0', '1.0000', '1.9000', 'EV')
     const { id } = await create({ name: 'Events', mode: 'event', parameters: { d: 'EV' } })
     await add('EV1', '1.0000', '1.9000', 'EV')
-    await toldTimes(id, 1)
+    await noticesCome(id, 1)
     await move('EV1', '1.8000')
     await add('EV2', '1.0000', '1.1000', 'EV')
     await move('EV2', '1.9000')
-    await toldTimes(id, 2)
-    const keys = told(id).flatMap(({ body }) => body.data.instances.map(({ key }: { key: unknown }) => key))
+    await noticesCome(id, 2)
+    const keys = notices(id).flatMap(({ body }) => body.data.instances.map(({ key }: { key: unknown }) => key))
     assert.deepEqual(keys, [['EV1'], ['EV2']])
-    assert.equal(told(id)[0]?.body.type, 'alert.event')
+    assert.equal(notices(id)[0]?.body.type, 'alert.event')
   })
 
-  test('a statement that begins to fail is told once, and that it goes on; states stay', async () => {
+  test('a statement that begins to fail sends one notice, and one when it goes on; states stay', async () => {
     await client.query(
       "CREATE TABLE ratios (id Integer PRIMARY KEY, a Integer NOT NULL, b Integer NOT NULL) READ SCOPE 'Platform/Market' WRITE SCOPE 'Platform/Market'",
     )
@@ -175,16 +175,16 @@ onEveryEngine('alerts', (place) => {
       group: '0 seconds',
       channels: ['hook'],
     })
-    await toldTimes(id, 1)
+    await noticesCome(id, 1)
     await client.query('INSERT INTO ratios VALUES (2, 1, 0)')
-    await toldTimes(id, 2)
-    assert.equal(told(id)[1]?.body.type, 'alert.error')
+    await noticesCome(id, 2)
+    assert.equal(notices(id)[1]?.body.type, 'alert.error')
     const failed = await client.get(id)
     assert.equal(failed.state, 'error')
     assert.equal(failed.instances.length, 1)
     await client.query('DELETE FROM ratios WHERE id = 2')
-    await toldTimes(id, 3)
-    assert.equal(told(id)[2]?.body.type, 'alert.recovered')
+    await noticesCome(id, 3)
+    assert.equal(notices(id)[2]?.body.type, 'alert.recovered')
     assert.equal((await client.get(id)).state, 'firing')
   })
 
@@ -270,8 +270,8 @@ onEveryEngine('alerts', (place) => {
   test('a test goes to its channels, and is listed with what came of it', async () => {
     const { id } = await create({ name: 'Tested', parameters: { d: 'nobody' } })
     await client.call('POST', `/alerts/${id}/test`, {})
-    await toldTimes(id, 1)
-    assert.equal(told(id)[0]?.body.type, 'alert.test')
+    await noticesCome(id, 1)
+    assert.equal(notices(id)[0]?.body.type, 'alert.test')
     await until('it is listed as sent', 2_000, async () => {
       const { items } = await client.call('GET', `/alerts/${id}/deliveries`)
       return items.length === 1 && items[0].state === 'sent' && items[0].attempts === 1
@@ -285,8 +285,8 @@ onEveryEngine('alerts', (place) => {
     assert.equal((await client.request('GET', `/alerts/${id}`)).status, 404)
     await move('DEL', '1.9000')
     const other = await create({ name: 'After it', parameters: { d: 'DEL' } })
-    await toldTimes(other.id, 1)
-    assert.equal(told(id).length, 0)
+    await noticesCome(other.id, 1)
+    assert.equal(notices(id).length, 0)
   })
 
   test('the tokens of a user who signs out do not matter, and a disabled owner suspends within a second', async () => {
@@ -297,8 +297,8 @@ onEveryEngine('alerts', (place) => {
     await until('it is suspended', 1_000, async () => (await client.countInState('suspended')) === 1)
     await move('ALI', '1.9000')
     await client.call('PATCH', '/admin/users/alice', { disabled: false })
-    await toldTimes(id, 1)
+    await noticesCome(id, 1)
     assert.ok((await signIn(server, ALICE)).access_token)
-    assert.equal(told(id).length, 1)
+    assert.equal(notices(id).length, 1)
   })
 })

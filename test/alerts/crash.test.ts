@@ -1,4 +1,4 @@
-/** Alerts over crashes: a server that is killed tells after its restart what was to be told, and nothing twice but by its webhook-id. */
+/** Alerts over crashes: a server that is killed sends after its restart what was due, and nothing twice but by its webhook-id. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { onEveryEngine } from '../support/engines.ts'
@@ -28,9 +28,9 @@ onEveryEngine('alerts over crashes', (place) => {
     await server.stop('SIGKILL')
     await receiver.stop()
   })
-  const told = (of: string) => receiver.received.filter(({ body }) => body.data.alert === of)
+  const notices = (of: string) => receiver.received.filter(({ body }) => body.data.alert === of)
   const states = (of: string): readonly string[] =>
-    told(of).flatMap(({ body }) =>
+    notices(of).flatMap(({ body }) =>
       body.data.instances.map(({ key, state }: { key: unknown; state: string }) => `${key} ${state}`),
     )
   const set = (id: number, level: number) =>
@@ -69,20 +69,20 @@ onEveryEngine('alerts over crashes', (place) => {
     receiver.received.length = 0
     receiver.answer((_request, response) => response.writeHead(204).end())
     await start()
-    await until('all is told', 15_000, () => states(id).length >= 3 && states(event).length >= 2)
+    await until('all was sent', 15_000, () => states(id).length >= 3 && states(event).length >= 2)
     for (const request of receiver.received) verify(request, secret)
     // What was under way is repeated with its id.
-    assert.ok(underWay.includes(told(id)[0]?.headers['webhook-id']))
+    assert.ok(underWay.includes(notices(id)[0]?.headers['webhook-id']))
     assert.deepEqual(
-      told(id).map(({ body }) => body.data.sequence),
-      told(id).map((_each, index) => index + 1),
+      notices(id).map(({ body }) => body.data.sequence),
+      notices(id).map((_each, index) => index + 1),
     )
     assert.equal(states(id)[0], '1 firing')
     assert.deepEqual(states(id).slice(1).sort(), ['1 resolved', '2 firing'])
     assert.deepEqual(states(event), ['1 event', '2 event'])
   })
 
-  test('what happens while no server runs is told, and what was told is not told again', async () => {
+  test('what happens while no server runs is sent, and what was sent is not sent again', async () => {
     const { items } = await client.call('GET', '/alerts')
     const [event, level] = items
     assert.equal(event.name, 'Event')
@@ -90,9 +90,9 @@ onEveryEngine('alerts over crashes', (place) => {
     receiver.received.length = 0
     await start()
     await set(3, 30)
-    await until('both have it', 15_000, () => told(level.id).length > 0 && told(event.id).length > 0)
+    await until('both have it', 15_000, () => notices(level.id).length > 0 && notices(event.id).length > 0)
     assert.deepEqual(states(level.id), ['3 firing'])
     assert.deepEqual(states(event.id), ['3 event'])
-    assert.equal(told(event.id)[0]?.body.data.missed, undefined)
+    assert.equal(notices(event.id)[0]?.body.data.missed, undefined)
   })
 })

@@ -100,13 +100,13 @@ onEveryEngineInLongRuns('alerts by mail and to feeds', (place) => {
   test('to a feed: the body as Data, once, and only while the owner may publish there', async () => {
     await admin
       .call('POST', '/admin/feeds', {
-        name: 'Tellings',
+        name: 'Notices',
         read: 'Platform/Market',
         write: 'Platform/Trading',
         history: { time: '1 hour' },
       })
       .catch(async () =>
-        admin.call('PUT', '/admin/feeds/Tellings', {
+        admin.call('PUT', '/admin/feeds/Notices', {
           read: 'Platform/Market',
           write: 'Platform/Trading',
           history: { time: '1 hour' },
@@ -115,12 +115,12 @@ onEveryEngineInLongRuns('alerts by mail and to feeds', (place) => {
     await admin.call('POST', '/admin/channels', {
       name: 'feed',
       kind: 'feed',
-      feed: 'Tellings',
+      feed: 'Notices',
       use: 'Platform/Market',
     })
     const { id } = await watch('To the feed', { channels: ['feed'], mode: 'event' })
     await raise(20)
-    const read = async () => (await alice.call('GET', `/feeds/Tellings/alerts/${id}?last=10`)).Messages ?? []
+    const read = async () => (await alice.call('GET', `/feeds/Notices/alerts/${id}?last=10`)).Messages ?? []
     await until('it is published', 5_000, async () => (await read()).length === 1)
     const [message] = await read()
     assert.equal(message.Data.type, 'alert.event')

@@ -30,7 +30,7 @@ onEveryEngine('alerts with two nodes', (place, engine) => {
     await receiver.stop()
   })
 
-  test('each transition is told once and in order while keepers are stopped, killed and come back', async () => {
+  test('each transition is sent once and in order while keepers are stopped, killed and come back', async () => {
     const [first, second] = clients
     const [one, other] = nodes
     assert.ok(first && second && one && other)
@@ -52,7 +52,7 @@ onEveryEngine('alerts with two nodes', (place, engine) => {
     assert.ok(alive && victim)
     const raise = (key: number) => alive.query(`INSERT INTO levels (id, level) VALUES (${key}, 20)`)
     await raise(1)
-    await until('the first is told', 5_000, () => receiver.received.length === 1)
+    await until('the first was sent', 5_000, () => receiver.received.length === 1)
     // It sleeps for longer than its lease, as in a long pause of its machine.
     victim.child.kill('SIGSTOP')
     await raise(2)
@@ -62,7 +62,7 @@ onEveryEngine('alerts with two nodes', (place, engine) => {
     await until('it goes on', 10_000, () => keys().includes('3'))
     victim.child.kill('SIGKILL')
     await raise(4)
-    await until('all is told', 10_000, () => keys().includes('4'))
+    await until('all was sent', 10_000, () => keys().includes('4'))
     const ids = receiver.received.map(({ headers }) => headers['webhook-id'])
     const once = receiver.received.filter((_each, index) => ids.indexOf(ids[index]) === index)
     assert.deepEqual(

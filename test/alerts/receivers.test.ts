@@ -1,4 +1,4 @@
-/** Receivers of alerts that fail, redirect, hang, answer without end or are gone: what is told arrives once and in order, and holds up no others. */
+/** Receivers of alerts that fail, redirect, hang, answer without end or are gone: notices arrive once and in order, and hold up no others. */
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { after, before, test } from 'node:test'
@@ -107,7 +107,7 @@ onSqlite('receivers of alerts', (place) => {
     answers.delete('/gone')
     await set(4, 0)
     await client.call('PATCH', '/admin/channels/gone', { disabled: false })
-    await until('all is told', 15_000, () => at('/gone').length >= 3)
+    await until('all was sent', 15_000, () => at('/gone').length >= 3)
     assert.deepEqual(sequences('/gone').slice(-2), [1, 2])
   })
 
@@ -125,14 +125,14 @@ onSqlite('receivers of alerts', (place) => {
     const id = await watch('quick', 7)
     await Promise.all([set(5, 20), set(6, 20), set(7, 20)])
     const began = performance.now()
-    await until('the quick one is told', 2_000, () => at('/quick').length === 1)
+    await until('the quick one has its notice', 2_000, () => at('/quick').length === 1)
     assert.ok(performance.now() - began < 8_000)
     assert.ok(id)
     await until('the endless one has failed', 5_000, async () => (await delivery(endless))?.attempts === 1)
     assert.match((await delivery(endless)).error, /too long/)
   })
 
-  test('100 wait, then states are joined to the last: each key is told with its latest state', async () => {
+  test('100 wait, then states are joined to the last: each key is sent with its latest state', async () => {
     answers.set('/flood', (_request, response) => response.writeHead(503).end())
     const id = await watch('flood', 8, { statement: 'SELECT id, level FROM steps WHERE id >= 1000' })
     await set(1000, 20)
@@ -143,7 +143,7 @@ onSqlite('receivers of alerts', (place) => {
     const joined = items.reduce((sum: number, each: { joined: number }) => sum + each.joined, 0)
     assert.equal(joined, 31)
     answers.delete('/flood')
-    await until('all is told', 30_000, () => sequences('/flood').includes(100))
+    await until('all was sent', 30_000, () => sequences('/flood').includes(100))
     const numbers = [...new Set(sequences('/flood'))]
     assert.deepEqual(
       numbers,

@@ -1,8 +1,9 @@
-/** The states of keys, and what is told of them when: pure functions with a clock of the test. */
+/** The states of keys, and which notice of them is due when: pure functions with a clock of the test. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { nextDelay } from '../../packages/server/src/alerts/deliver/schedule.ts'
 import { untilActive } from '../../packages/server/src/alerts/states/active-times.ts'
+import { decide, markNotified, NO_SILENCES } from '../../packages/server/src/alerts/states/due-notice.ts'
 import {
   elapse,
   GONE,
@@ -11,7 +12,6 @@ import {
   newInstance,
   resume,
 } from '../../packages/server/src/alerts/states/instance.ts'
-import { decide, markTold, NO_SILENCES } from '../../packages/server/src/alerts/states/telling.ts'
 import { fillTemplate, unknownPlaces } from '../../packages/server/src/alerts/template.ts'
 import type { DeclaredAlert } from '../../packages/server/src/resources/alert-shape.ts'
 import { toAlertDefinition } from '../../packages/server/src/resources/alert-shape.ts'
@@ -84,13 +84,13 @@ function firing(): Instance {
 test('elapsed: the least time between deliveries about one key', () => {
   const alert = define({ elapsed: '1 minute' })
   const key = firing()
-  markTold([key], at(0).wall)
+  markNotified([key], at(0).wall)
   key.state = 'ok'
   const early = decide(alert, [key], NO_SILENCES, undefined, at(1_000))
-  assert.equal(early.telling, undefined)
+  assert.equal(early.notice, undefined)
   assert.equal(early.waitMs, 59_000)
   const due = decide(alert, [key], NO_SILENCES, undefined, at(60_000))
-  assert.equal(due.telling?.type, 'alert.resolved')
+  assert.equal(due.notice?.type, 'alert.resolved')
   // A clock that was set back makes nobody wait for longer.
   const back = decide(alert, [key], NO_SILENCES, undefined, { wall: START - 3_600_000, monotonic: 1_000 })
   assert.equal(back.waitMs, 60_000)
@@ -99,25 +99,25 @@ test('elapsed: the least time between deliveries about one key', () => {
 test('repeat: it is said again while it fires', () => {
   const alert = define({ repeat: '5 minutes' })
   const key = firing()
-  markTold([key], at(0).wall)
-  assert.equal(decide(alert, [key], NO_SILENCES, undefined, at(299_000)).telling, undefined)
-  assert.equal(decide(alert, [key], NO_SILENCES, undefined, at(300_000)).telling?.type, 'alert.repeat')
+  markNotified([key], at(0).wall)
+  assert.equal(decide(alert, [key], NO_SILENCES, undefined, at(299_000)).notice, undefined)
+  assert.equal(decide(alert, [key], NO_SILENCES, undefined, at(300_000)).notice?.type, 'alert.repeat')
 })
 
-test('the end is not told without `resolved`, and nothing waits for it', () => {
+test('the end sends no notice without `resolved`, and nothing waits for it', () => {
   const alert = define({ resolved: false })
   const key = firing()
-  markTold([key], at(0).wall)
+  markNotified([key], at(0).wall)
   key.state = 'ok'
-  const { telling, forgotten, waitMs } = decide(alert, [key], NO_SILENCES, undefined, at(1))
-  assert.deepEqual([telling, forgotten, waitMs], [undefined, [key], undefined])
+  const { notice, forgotten, waitMs } = decide(alert, [key], NO_SILENCES, undefined, at(1))
+  assert.deepEqual([notice, forgotten, waitMs], [undefined, [key], undefined])
 })
 
 test('a silence of one key does not withhold others', () => {
   const [one, other] = [firing(), { ...firing(), key: '["RIO"]' }]
   const silences = { all: 0, byKey: new Map([[one.key, START + 1000]]) }
-  const { telling, waitMs } = decide(define({}), [one, other], silences, undefined, at(0))
-  assert.deepEqual(telling?.instances, [other])
+  const { notice, waitMs } = decide(define({}), [one, other], silences, undefined, at(0))
+  assert.deepEqual(notice?.instances, [other])
   assert.equal(waitMs, 1000)
 })
 

@@ -107,9 +107,9 @@ onEveryEngine('assistants and alerts with a delay', (at) => {
     })
     await until('it is watched', 10_000, async () => (await alice.get(id)).watched !== null)
     const begun = await insert(101, 99)
-    const told = () => receiver.received.filter(({ body }) => body.data?.alert === id)
-    await until('it is told', 20_000, () => told().length > 0)
-    const [first] = told()
+    const notices = () => receiver.received.filter(({ body }) => body.data?.alert === id)
+    await until('a notice has come', 20_000, () => notices().length > 0)
+    const [first] = notices()
     assert.ok(Date.now() - begun >= DELAY_MS, `${Date.now() - begun} ms`)
     assert.ok(first)
     const { instances, as_of: asOf, text } = first.body.data

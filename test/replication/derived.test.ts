@@ -54,10 +54,10 @@ onEveryEngine('what is derived from rows', (source, engine) => {
   let earlier: number
   /** When the last tick was inserted. */
   let insertedAt: number
-  /** The alert, and the ids of what was told of it. */
+  /** The alert, and the ids of its notices. */
   let alert: string
   let held: string
-  let told: readonly string[]
+  let sentBefore: readonly string[]
 
   const start = (place: TestPlace, to: string) =>
     startLicenceServer(place, DECLARED, { flags: { '--backup-url': to, '--backup-key': KEY, '--backup-every': '0.2' } })
@@ -137,7 +137,7 @@ onEveryEngine('what is derived from rows', (source, engine) => {
     alert = id
     await until('it is watched', 10_000, async () => (await client.get(id)).watched !== null)
     await setLevel(place, 1, 11)
-    await until('it is told', 10_000, () => ofAlert().length === 1)
+    await until('the notice has come', 10_000, () => ofAlert().length === 1)
     // The next one is refused: it waits when the moment is captured.
     receiver.answer((_request, response) => response.writeHead(503).end())
     await setLevel(place, 2, 12)
@@ -150,9 +150,9 @@ onEveryEngine('what is derived from rows', (source, engine) => {
     earlier = await captured(source().dataFolder)
 
     receiver.answer((_request, response) => response.writeHead(204).end())
-    await until('what waited is told', 60_000, () => ofAlert().length >= 3)
+    await until('what waited was sent', 60_000, () => ofAlert().length >= 3)
     await setLevel(place, 1, 1)
-    await until('the end is told', 10_000, () => ofAlert().length >= 4)
+    await until('the end was sent', 10_000, () => ofAlert().length >= 4)
     await must(
       place,
       "UPDATE deals SET qty = qty + 1 WHERE symbol = 'A'",
@@ -162,13 +162,13 @@ onEveryEngine('what is derived from rows', (source, engine) => {
     )
     insertedAt = Date.now()
     await captured(source().dataFolder)
-    told = ofAlert().map(({ headers }) => headers['webhook-id'] ?? '')
+    sentBefore = ofAlert().map(({ headers }) => headers['webhook-id'] ?? '')
     await server.stop()
     server = undefined
     receiver.received.length = 0
   })
 
-  test('the last moment: nothing is younger for a delayed caller than its licence says, and nothing is told again', async (t) => {
+  test('the last moment: nothing is younger for a delayed caller than its licence says, and nothing is sent again', async (t) => {
     const place = await restored(t)
     const first = await place.query('SELECT id FROM ticks ORDER BY id')
     if (Date.now() < insertedAt + DELAY_S * 1_000 && first.status === 200) assert.deepEqual(first.body.Rows, [[1]])
@@ -183,24 +183,24 @@ onEveryEngine('what is derived from rows', (source, engine) => {
     await assertDerived(place, TRADES + 1)
     assert.deepEqual(ofAlert(), [])
     await setLevel(place, 2, 2)
-    await until('the end is told', 30_000, () => ofAlert().length === 1)
+    await until('the end was sent', 30_000, () => ofAlert().length === 1)
     const [end] = ofAlert()
     assert.equal(end?.body.type, 'alert.resolved')
-    assert.ok(!told.includes(end?.headers['webhook-id'] ?? ''))
+    assert.ok(!sentBefore.includes(end?.headers['webhook-id'] ?? ''))
   })
 
-  test('an earlier moment: all of it is of then, and what waited to be told is told with the id of then', async (t) => {
+  test('an earlier moment: all of it is of then, and what waited is sent with the id of then', async (t) => {
     receiver.received.length = 0
     const place = await restored(t, earlier)
     await assertDerived(place, TRADES)
     assert.deepEqual(await ask(place, 'SELECT id FROM ticks ORDER BY id'), [[1]])
-    await until('what waited is told', 60_000, () => ofAlert().length === 1)
+    await until('what waited was sent', 60_000, () => ofAlert().length === 1)
     assert.equal(ofAlert()[0]?.headers['webhook-id'], held)
     // Both fire still, as then.
     await setLevel(place, 1, 1)
-    await until('the end is told', 30_000, () => ofAlert().length === 2)
+    await until('the end was sent', 30_000, () => ofAlert().length === 2)
     assert.deepEqual(ofAlert()[1]?.body.data.instances[0].key, [1])
-    assert.ok(!told.includes(ofAlert()[1]?.headers['webhook-id'] ?? ''))
+    assert.ok(!sentBefore.includes(ofAlert()[1]?.headers['webhook-id'] ?? ''))
   })
 
   /** A hundred old ones, and the others of the last hours. */

@@ -1,10 +1,10 @@
-/** Makes the notice of what is told: its title and text, and as many instances as fit. */
+/** Makes a notice: its title and text, and as many instances as fit. */
 import { parseExactly } from '../lib/exact-json.ts'
 import type { Alert } from '../store/alerts/alert.ts'
 import type { Notice, NoticeInstance, NoticeType } from './notice.ts'
 import { fillTemplate, writePlain } from './template.ts'
 
-export interface ToldInstance {
+export interface NoticedInstance {
   readonly key: string
   readonly state: string
   readonly since: number
@@ -13,7 +13,7 @@ export interface ToldInstance {
 
 export interface NoticeParts {
   readonly type: NoticeType
-  readonly instances: readonly ToldInstance[]
+  readonly instances: readonly NoticedInstance[]
   /** Those beyond `instances`. */
   readonly more?: number
   readonly missed?: boolean
@@ -57,7 +57,7 @@ export function buildNotice(alert: Alert, parts: NoticeParts): Notice {
   }
 }
 
-function fitInstances(instances: readonly ToldInstance[]): readonly NoticeInstance[] {
+function fitInstances(instances: readonly NoticedInstance[]): readonly NoticeInstance[] {
   const fitting: NoticeInstance[] = []
   let bytes = 0
   for (const { key, state, since, row } of instances.slice(0, MOST_INSTANCES)) {

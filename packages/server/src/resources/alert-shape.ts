@@ -38,7 +38,7 @@ export const ALERT_MEMBERS = {
     'When deliveries leave, by the clock of the zone. Default: always.',
   ),
   zone: text({ minLength: 1, maxLength: 64, examples: ['America/New_York'], description: 'Default: UTC.' }),
-  resolved: flag('Whether the end is told. Default: true.'),
+  resolved: flag('Whether the end sends a notice. Default: true.'),
   paused: flag('Nothing is evaluated. Default: false.'),
   title: text({
     minLength: 1,
@@ -48,7 +48,7 @@ export const ALERT_MEMBERS = {
   text: text({ minLength: 1, maxLength: 4096, description: 'A template of the text below the title.' }),
   channels: {
     ...shortList(words()),
-    description: 'Where it is told, such as mail. Default: nowhere but in its history.',
+    description: 'Where notices go, such as mail. Default: nowhere but in its history.',
   },
 } as const
 

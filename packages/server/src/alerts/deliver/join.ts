@@ -1,4 +1,4 @@
-/** Joins what is told to a delivery that waits already: of each key the latest state. */
+/** Joins a notice to a delivery that waits already: of each key the latest state. */
 import type { AlertDelivery } from '../../query/index.ts'
 import type { Notice, NoticeInstance } from '../notice.ts'
 

@@ -25,7 +25,7 @@ export type AttemptResult =
       readonly status?: number | undefined
       readonly retryAfterMs?: number | undefined
     }
-  /** It is not to be told any more. */
+  /** It is not to be sent any more. */
   | { readonly outcome: 'dropped'; readonly error: string }
   /** The channel is disabled: it waits, and is not tried. */
   | { readonly outcome: 'held' }
@@ -157,7 +157,7 @@ export class Lanes {
     }
   }
 
-  /** What waits for an alert is not told. */
+  /** What waits for an alert is not sent. */
   drop(alert: string): void {
     for (const lane of this.#lanes.values()) {
       if (lane.alert !== alert || lane.waiting.length === 0) continue

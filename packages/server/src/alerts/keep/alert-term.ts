@@ -7,7 +7,7 @@ import type { Channel } from '../../store/alerts/channels.ts'
 import { type AttemptEnv, attemptDelivery, deliveryHost } from '../deliver/attempt.ts'
 import { allChannels, BUILT_IN } from '../deliver/built-in.ts'
 import { Lanes } from '../deliver/lanes.ts'
-import { NO_SILENCES, type Silences } from '../states/telling.ts'
+import { NO_SILENCES, type Silences } from '../states/due-notice.ts'
 import type { PostEnv } from '../webhook/post.ts'
 import { Commits } from './commits.ts'
 import type { OwnerNow, Owners } from './owners.ts'
@@ -67,7 +67,7 @@ export class AlertTerm {
       ...env,
       channel: (name) => this.#channels.get(name),
       alert: (id) => this.#find(id),
-      // A declared address is one mailbox, whoever owns the alerts.
+      // A declared address is one mailbox, whichever user owns the alerts.
       waitingWith: (delivery, owner) =>
         this.#lanes.waitingWith(delivery, BUILT_IN.has(delivery.channel) ? owner : undefined),
     }

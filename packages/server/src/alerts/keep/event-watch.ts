@@ -1,16 +1,16 @@
 /**
  * The mode `event`: each key that comes to match is one event. Which keys match is stored with the position of the result up to which their
- * events were told, so that after a crash each one is told once.
+ * events were sent, so that after a crash each one is sent once.
  */
 import type { AlertState } from '../../query/index.ts'
 import type { Alert } from '../../store/alerts/alert.ts'
-import type { ToldInstance } from '../build-notice.ts'
+import type { NoticedInstance } from '../build-notice.ts'
 import { untilActive } from '../states/active-times.ts'
+import type { Silences } from '../states/due-notice.ts'
 import type { Now } from '../states/instance.ts'
-import type { Silences } from '../states/telling.ts'
 import type { AlertProgram } from './alert-program.ts'
 import type { ResultChange } from './result-sink.ts'
-import type { HappenedEvent, Settled, Watch, WatchTelling } from './watch.ts'
+import type { HappenedEvent, Settled, Watch, WatchNotice } from './watch.ts'
 
 const MATCHED = 'matched'
 /** Further events that wait are only counted. */
@@ -22,16 +22,16 @@ export class EventWatch implements Watch {
   readonly #alert: Alert
   #program: AlertProgram
   readonly #matched: Set<string>
-  /** Undefined until the first result: what matches then is told to nobody. */
+  /** Undefined until the first result: what matches then sends no notice. */
   #position: string | undefined
   #storedAt: number
   readonly #added = new Map<string, number>()
   readonly #removed = new Set<string>()
-  #waiting: ToldInstance[] = []
+  #waiting: NoticedInstance[] = []
   #more = 0
   #missed = false
   #since: number | undefined
-  readonly #toldAt = new Map<string, number>()
+  readonly #notifiedAt = new Map<string, number>()
 
   constructor(
     alert: Alert,
@@ -82,7 +82,7 @@ export class EventWatch implements Watch {
     if (!this.#added.delete(key)) this.#removed.add(key)
   }
 
-  #wait(event: ToldInstance, { monotonic }: Now): void {
+  #wait(event: NoticedInstance, { monotonic }: Now): void {
     this.#since ??= monotonic
     if (this.#waiting.length < MOST_WAITING) this.#waiting.push(event)
     else this.#more++
@@ -90,7 +90,7 @@ export class EventWatch implements Watch {
 
   settle(silences: Silences, now: Now): Settled {
     const { definition } = this.#alert
-    const nothing = { telling: undefined, events: [], worst: 'ok' } as const
+    const nothing = { notice: undefined, events: [], worst: 'ok' } as const
     if (this.#waiting.length === 0) {
       const isDue = now.monotonic - this.#storedAt >= POSITION_MS
       const written = isDue ? this.#takeWritten(now) : { states: [], removed: [], position: undefined }
@@ -99,44 +99,44 @@ export class EventWatch implements Watch {
     const groupMs = definition.groupMs - (now.monotonic - (this.#since ?? now.monotonic))
     const waitMs = Math.max(untilActive(definition, now.wall), groupMs)
     if (waitMs > 0) return { ...nothing, states: [], removed: [], position: undefined, waitMs }
-    const { told, later } = this.#split(silences, now)
+    const { due, later } = this.#split(silences, now)
     const events: HappenedEvent[] = this.#waiting
       .filter((event) => !later.includes(event))
       .map(({ key, row }) => ({ type: 'event', key, row }))
-    const telling: WatchTelling | undefined =
-      told.length === 0 ? undefined : { type: 'alert.event', instances: told, more: this.#more, missed: this.#missed }
-    if (telling !== undefined) {
-      for (const { key } of told) if (definition.elapsedMs > 0) this.#toldAt.set(key, now.wall)
+    const notice: WatchNotice | undefined =
+      due.length === 0 ? undefined : { type: 'alert.event', instances: due, more: this.#more, missed: this.#missed }
+    if (notice !== undefined) {
+      for (const { key } of due) if (definition.elapsedMs > 0) this.#notifiedAt.set(key, now.wall)
       this.#missed = false
     }
     this.#more = 0
     this.#waiting = [...later]
     this.#since = later.length === 0 ? undefined : now.monotonic
-    // Those that are told later are of keys that are not stored before.
+    // Those that are sent later are of keys that are not stored before.
     const written = this.#takeWritten(now, new Set(later.map(({ key }) => key)))
-    return { ...nothing, ...written, telling, events, waitMs: later.length === 0 ? undefined : definition.elapsedMs }
+    return { ...nothing, ...written, notice, events, waitMs: later.length === 0 ? undefined : definition.elapsedMs }
   }
 
-  /** What is silenced is told to nobody; a key that was told of lately waits. */
+  /** What is silenced sends no notice; a key with a recent notice waits. */
   #split(
     { all, byKey }: Silences,
     { wall }: Now,
-  ): { readonly told: readonly ToldInstance[]; readonly later: readonly ToldInstance[] } {
+  ): { readonly due: readonly NoticedInstance[]; readonly later: readonly NoticedInstance[] } {
     const { elapsedMs } = this.#alert.definition
     const heard = this.#waiting.filter(({ key }) => Math.max(all, byKey.get(key) ?? 0) <= wall)
-    const isLater = ({ key }: ToldInstance): boolean => {
-      const since = wall - (this.#toldAt.get(key) ?? Number.NEGATIVE_INFINITY)
+    const isLater = ({ key }: NoticedInstance): boolean => {
+      const since = wall - (this.#notifiedAt.get(key) ?? Number.NEGATIVE_INFINITY)
       return since >= 0 && since < elapsedMs
     }
-    if (this.#toldAt.size > MOST_WAITING) this.#toldAt.clear()
-    return { told: heard.filter((event) => !isLater(event)), later: heard.filter(isLater) }
+    if (this.#notifiedAt.size > MOST_WAITING) this.#notifiedAt.clear()
+    return { due: heard.filter((event) => !isLater(event)), later: heard.filter(isLater) }
   }
 
   #takeWritten(now: Now, except: ReadonlySet<string> = new Set()): Pick<Settled, 'states' | 'removed' | 'position'> {
     const states = [...this.#added]
       .filter(([key]) => !except.has(key))
       .map(([key, since]) => ({
-        ...{ key, since, state: MATCHED, ending: null, told: 'ok', told_at: null, row: 'null' },
+        ...{ key, since, state: MATCHED, ending: null, notified: 'ok', notified_at: null, row: 'null' },
       }))
     const removed = [...this.#removed]
     for (const { key } of states) this.#added.delete(key)

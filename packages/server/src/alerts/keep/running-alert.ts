@@ -1,4 +1,4 @@
-/** One alert on the keeper: a live statement of its owner, whose rows are watched, and what is told of them. */
+/** One alert on the keeper: a live statement of its owner, whose rows are watched, and the notices about them. */
 import { randomUUID } from 'node:crypto'
 import { type Principal, Refusal, type RunningSubscription } from 'gatehouse-protocol'
 import {
@@ -12,8 +12,8 @@ import {
 import type { Alert } from '../../store/alerts/alert.ts'
 import { buildNotice, type NoticeParts } from '../build-notice.ts'
 import type { Lanes, NewDeliveries } from '../deliver/lanes.ts'
+import type { Silences } from '../states/due-notice.ts'
 import type { Now } from '../states/instance.ts'
-import type { Silences } from '../states/telling.ts'
 import { compileProgram, digestBasis, readInputs } from './alert-program.ts'
 import { EventWatch } from './event-watch.ts'
 import type { OwnerNow } from './owners.ts'
@@ -124,7 +124,7 @@ export class RunningAlert {
     this.#leave()
   }
 
-  /** What may be told has changed. */
+  /** What may be sent has changed. */
   look(): void {
     this.#settle()
   }
@@ -249,7 +249,7 @@ export class RunningAlert {
     this.#settle(true)
   }
 
-  /** Writes and tells what has become due. `isEvaluated`: the result is known. */
+  /** Writes and sends what has become due. `isEvaluated`: the result is known. */
   #settle(isEvaluated = false): void {
     if (this.#watch === undefined || this.#isClosed || this.#following === undefined) return
     const now = this.#env.now()
@@ -266,14 +266,14 @@ export class RunningAlert {
     this.#write(settled, before, now)
   }
 
-  #write({ states, removed, events, telling }: Settled, before: AlertRun, now: Now): void {
+  #write({ states, removed, events, notice }: Settled, before: AlertRun, now: Now): void {
     const { id: alert } = this.alert
     const numbered = events.map(({ type, key, row }, index) => ({
       ...{ alert, type, key, row, at: now.wall },
       seq: this.#run.events + index + 1,
     }))
     if (numbered.length > 0) this.#update({ events: this.#run.events + numbered.length })
-    const told = telling === undefined ? undefined : this.#prepareDeliveries({ ...telling, now: now.wall })
+    const made = notice === undefined ? undefined : this.#prepareDeliveries({ ...notice, now: now.wall })
     const isSame = this.#run === before && states.length === 0 && removed.length === 0
     const clearing = this.#takeCleared()
     if (isSame && clearing.clearedStates === undefined) return
@@ -284,9 +284,9 @@ export class RunningAlert {
         states: states.map((state) => ({ alert, ...state })),
         removedStates: removed.map((key) => ({ alert, key })),
         events: numbered,
-        deliveries: told?.deliveries ?? [],
+        deliveries: made?.deliveries ?? [],
       },
-      told,
+      made,
     )
   }
 
@@ -304,11 +304,11 @@ export class RunningAlert {
     return { clearedStates: [this.alert.id] }
   }
 
-  #commit(write: AlertWrite, told?: NewDeliveries): void {
+  #commit(write: AlertWrite, made?: NewDeliveries): void {
     this.#env
       .commit(write)
       .then((isDurable) => {
-        if (isDurable && told !== undefined) this.#env.lanes.add(told)
+        if (isDurable && made !== undefined) this.#env.lanes.add(made)
       })
       .catch(this.#env.onError)
   }
@@ -353,11 +353,11 @@ export class RunningAlert {
   #tellAbout(type: 'alert.error' | 'alert.recovered', error: string, now: Now): void {
     const { id: alert } = this.alert
     this.#update({ events: this.#run.events + 1 })
-    const told = this.#prepareDeliveries({ type, instances: [], now: now.wall, error })
+    const made = this.#prepareDeliveries({ type, instances: [], now: now.wall, error })
     const event = { alert, seq: this.#run.events, at: now.wall, type: type.slice('alert.'.length), key: null }
     this.#commit(
-      { runs: [this.#run], events: [{ ...event, row: JSON.stringify({ error }) }], deliveries: told.deliveries },
-      told,
+      { runs: [this.#run], events: [{ ...event, row: JSON.stringify({ error }) }], deliveries: made.deliveries },
+      made,
     )
   }
 }

@@ -1,6 +1,7 @@
 /** The mode `state`: keys of the result are ok, pending or firing. */
 import type { AlertState } from '../../query/index.ts'
 import type { Alert } from '../../store/alerts/alert.ts'
+import { decide, markNotified, type Silences } from '../states/due-notice.ts'
 import {
   elapse,
   GONE,
@@ -13,7 +14,6 @@ import {
   type Truths,
   worstState,
 } from '../states/instance.ts'
-import { decide, markTold, type Silences } from '../states/telling.ts'
 import type { AlertProgram } from './alert-program.ts'
 import type { ResultChange } from './result-sink.ts'
 import { type HappenedEvent, type Settled, TooManyInstances, type Watch } from './watch.ts'
@@ -114,7 +114,7 @@ export class StateWatch implements Watch {
       const before = instance.state
       if (elapse(instance, now)) this.#stateChanged(instance, before)
     }
-    const { telling, forgotten, isGathering, waitMs } = decide(
+    const { notice, forgotten, isGathering, waitMs } = decide(
       this.#alert,
       this.#instances.values(),
       silences,
@@ -122,21 +122,21 @@ export class StateWatch implements Watch {
       now,
     )
     for (const instance of forgotten) {
-      instance.told = 'ok'
+      instance.notified = 'ok'
       this.#changed.add(instance)
     }
-    if (telling !== undefined) {
-      markTold(telling.instances, now.wall)
-      for (const instance of telling.instances) this.#changed.add(instance)
+    if (notice !== undefined) {
+      markNotified(notice.instances, now.wall)
+      for (const instance of notice.instances) this.#changed.add(instance)
     }
     this.#groupedSince = isGathering ? (this.#groupedSince ?? now.monotonic) : undefined
-    const told = telling?.instances.map(({ key, state, since, row }) => ({
+    const instances = notice?.instances.map(({ key, state, since, row }) => ({
       ...{ key, since, row },
       state: state === 'firing' ? 'firing' : 'resolved',
     }))
     return {
       ...this.#takeWritten(),
-      telling: telling && told && { type: telling.type, instances: told, more: 0, missed: false },
+      notice: notice && instances && { type: notice.type, instances, more: 0, missed: false },
       waitMs: this.#nextMs(waitMs, now),
       worst: worstState(this.#instances.values()),
       position: undefined,
@@ -164,19 +164,27 @@ export class StateWatch implements Watch {
   }
 }
 
-function readState({ key, state, since, ending, told, told_at: toldAt, row }: Omit<AlertState, 'alert'>): Instance {
+function readState({
+  key,
+  state,
+  since,
+  ending,
+  notified,
+  notified_at: notifiedAt,
+  row,
+}: Omit<AlertState, 'alert'>): Instance {
   return {
     key,
     row,
     since,
     state: state === 'firing' || state === 'pending' ? state : 'ok',
     ending: ending ?? undefined,
-    told: told === 'firing' ? 'firing' : 'ok',
-    toldAt: toldAt ?? undefined,
+    notified: notified === 'firing' ? 'firing' : 'ok',
+    notifiedAt: notifiedAt ?? undefined,
     dueAt: undefined,
   }
 }
 
-function writeState({ key, state, since, ending, told, toldAt, row }: Instance): Omit<AlertState, 'alert'> {
-  return { key, state, since, ending: ending ?? null, told, told_at: toldAt ?? null, row }
+function writeState({ key, state, since, ending, notified, notifiedAt, row }: Instance): Omit<AlertState, 'alert'> {
+  return { key, state, since, ending: ending ?? null, notified, notified_at: notifiedAt ?? null, row }
 }

@@ -1,9 +1,9 @@
-/** What the two modes of an alert have in common: they follow the rows of its result, and say what is to be written and told. */
+/** What the two modes of an alert have in common: they follow the rows of its result, and say what is to be written, and which notice is due. */
 import type { AlertState } from '../../query/index.ts'
-import type { ToldInstance } from '../build-notice.ts'
+import type { NoticedInstance } from '../build-notice.ts'
 import type { NoticeType } from '../notice.ts'
+import type { Silences } from '../states/due-notice.ts'
 import type { Now } from '../states/instance.ts'
-import type { Silences } from '../states/telling.ts'
 import type { AlertProgram } from './alert-program.ts'
 import type { ResultChange } from './result-sink.ts'
 
@@ -21,7 +21,7 @@ export interface Settled {
   /** Keys whose states are forgotten. */
   readonly removed: readonly string[]
   readonly events: readonly HappenedEvent[]
-  readonly telling: WatchTelling | undefined
+  readonly notice: WatchNotice | undefined
   /** In how many milliseconds to look again; undefined: when something changes. */
   readonly waitMs: number | undefined
   /** What the alert shows. */
@@ -30,9 +30,9 @@ export interface Settled {
   readonly position: string | undefined
 }
 
-export interface WatchTelling {
+export interface WatchNotice {
   readonly type: NoticeType
-  readonly instances: readonly ToldInstance[]
+  readonly instances: readonly NoticedInstance[]
   readonly more: number
   readonly missed: boolean
 }

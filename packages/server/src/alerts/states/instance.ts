@@ -1,4 +1,4 @@
-/** The state of one key of an alert: ok, pending, firing, and what was told of it. Pure. */
+/** The state of one key of an alert: ok, pending, firing, and what the last notice said of it. Pure. */
 import type { AlertDefinition } from '../../store/alerts/alert.ts'
 import type { Truth } from '../condition/evaluate.ts'
 
@@ -10,8 +10,8 @@ export interface Instance {
   since: number
   /** Since when it has been about to end. */
   ending: number | undefined
-  told: 'ok' | 'firing'
-  toldAt: number | undefined
+  notified: 'ok' | 'firing'
+  notifiedAt: number | undefined
   /** The JSON text of the row. */
   row: string
   /** When it changes by itself, by the monotonic clock: a step of the wall clock does not move it. */
@@ -41,8 +41,8 @@ export function newInstance(key: string, row: string, now: Now): Instance {
     state: 'ok',
     since: now.wall,
     ending: undefined,
-    told: 'ok',
-    toldAt: undefined,
+    notified: 'ok',
+    notifiedAt: undefined,
     dueAt: undefined,
   }
 }
@@ -100,14 +100,14 @@ export function resume(instance: Instance, now: Now, times: Times): void {
   instance.dueAt = now.monotonic + needed - passed
 }
 
-/** Whether somebody is to be told. */
-export function isUntold({ state, told }: Instance): boolean {
-  return (state === 'firing') !== (told === 'firing')
+/** Whether a notice is due: the last one said something else. */
+export function needsNotice({ state, notified }: Instance): boolean {
+  return (state === 'firing') !== (notified === 'firing')
 }
 
 /** Whether there is nothing to keep. */
-export function isOver({ state, told }: Instance): boolean {
-  return state === 'ok' && told === 'ok'
+export function isOver({ state, notified }: Instance): boolean {
+  return state === 'ok' && notified === 'ok'
 }
 
 const RANKS = ['ok', 'pending', 'firing'] as const

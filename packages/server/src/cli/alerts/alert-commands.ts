@@ -7,14 +7,14 @@ const JSON_OUTPUT: OptionTable = { '--json': { help: 'print the reply as JSON' }
 
 const OTHERS: OptionTable = {
   '--parameter': { short: 'p', value: 'NAME=VALUE', repeatable: true, help: 'a value for :NAME; repeatable' },
-  '--channel': { value: 'CHANNEL', repeatable: true, help: 'where it is told; repeatable' },
+  '--channel': { value: 'CHANNEL', repeatable: true, help: 'where notices go; repeatable' },
   '--active': {
     value: 'TIMES',
     repeatable: true,
     help: 'when deliveries leave, such as "mon,tue 09:30-16:00"; repeatable',
   },
   '--event': { help: 'each key that comes to match is one event: there are no states' },
-  '--no-resolved': { help: 'do not tell the end' },
+  '--no-resolved': { help: 'send no notice of the end' },
 }
 
 const NOTES = 'ALERT is the name or the id of one of your alerts.'

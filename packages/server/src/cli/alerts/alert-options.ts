@@ -8,7 +8,7 @@ export const ALERT_OPTIONS = {
   '--for': { value: 'TIME', help: 'how long --when must hold, such as "10 seconds"' },
   '--keep-firing': { value: 'TIME', help: 'how long the end must hold' },
   '--elapsed': { value: 'TIME', help: 'the least time between deliveries about one key' },
-  '--repeat': { value: 'TIME', help: 'tell it again while it fires' },
+  '--repeat': { value: 'TIME', help: 'send another notice while it fires' },
   '--absent': { value: 'TIME', help: 'fire when no row has matched for so long' },
   '--group': { value: 'TIME', help: 'how long deliveries wait to be one (default "5 seconds")' },
   '--zone': { value: 'ZONE', help: 'the time zone of the hours in which deliveries leave (default UTC)' },

@@ -75,9 +75,9 @@ export function testAlert(args: Arguments): Promise<void> {
   return withAlert(args, async (gate, { id }) => {
     const items = await gate.alerts.test(id)
     printOr(args, { items }, () => {
-      const told =
+      const line =
         items.length === 0 ? 'It has no channel.' : `Sent to ${items.map(({ channel }) => channel).join(', ')}.`
-      process.stdout.write(`${told}\n`)
+      process.stdout.write(`${line}\n`)
     })
   })
 }

@@ -32,8 +32,8 @@ export interface AlertState {
   readonly state: string
   readonly since: number
   readonly ending: number | null
-  readonly told: string
-  readonly told_at: number | null
+  readonly notified: string
+  readonly notified_at: number | null
   /** The JSON text of the row. */
   readonly row: string
 }
@@ -298,7 +298,7 @@ function toRun(row: AlertRun): AlertRun {
 }
 
 function toState(row: AlertState): AlertState {
-  return { ...row, since: Number(row.since), ending: orNull(row.ending), told_at: orNull(row.told_at) }
+  return { ...row, since: Number(row.since), ending: orNull(row.ending), notified_at: orNull(row.notified_at) }
 }
 
 function toListed(row: ListedDelivery): ListedDelivery {

@@ -40,14 +40,14 @@ export const ALERT_RUNS = table(
   ['alert'],
 )
 
-/** The keys of results that are in a state, or were told to be in one. */
+/** The keys of results that are in a state, or of which a notice said that they are in one. */
 export const ALERT_STATES = table(
   '_gh_alert_states',
   {
     ...{ alert: 'text', key: 'text', state: 'text', since: 'integer' },
     /** Since when it has been about to end; null: it is not. */
     ending: 'integer',
-    ...{ told: 'text', told_at: 'integer', row: 'text' },
+    ...{ notified: 'text', notified_at: 'integer', row: 'text' },
   },
   ['alert', 'key'],
 )

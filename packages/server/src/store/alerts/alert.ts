@@ -1,4 +1,4 @@
-/** What an alert is: a live statement of its owner, conditions over its rows, and where what happens is told. */
+/** What an alert is: a live statement of its owner, conditions over its rows, and where notices go. */
 
 export interface Alert {
   readonly id: string
@@ -45,7 +45,7 @@ export interface AlertDefinition {
   /** Empty: always. */
   readonly active: readonly ActiveTime[]
   readonly zone: string
-  /** Whether the end is told. */
+  /** Whether the end sends a notice. */
   readonly resolved: boolean
   readonly paused: boolean
   readonly title: string

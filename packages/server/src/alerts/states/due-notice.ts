@@ -1,8 +1,8 @@
-/** What an alert tells, and when: deliveries wait for others, for silences, and for the hours in which they may leave. Pure. */
+/** Which notice of an alert is due, and when: deliveries wait for others, for silences, and for the hours in which they may leave. Pure. */
 import type { Alert } from '../../store/alerts/alert.ts'
 import type { NoticeType } from '../notice.ts'
 import { untilActive } from './active-times.ts'
-import { type Instance, isUntold, type Now } from './instance.ts'
+import { type Instance, type Now, needsNotice } from './instance.ts'
 
 export interface Silences {
   /** Of all keys, in milliseconds since the epoch. */
@@ -12,15 +12,15 @@ export interface Silences {
 
 export const NO_SILENCES: Silences = { all: 0, byKey: new Map() }
 
-export interface Telling {
+export interface DueNotice {
   readonly type: NoticeType
   readonly instances: readonly Instance[]
 }
 
 export interface Decision {
   /** Undefined: nothing yet. */
-  readonly telling: Telling | undefined
-  /** Whose end is not to be told. */
+  readonly notice: DueNotice | undefined
+  /** Whose end sends no notice. */
   readonly forgotten: readonly Instance[]
   /** Whether something waits for others. */
   readonly isGathering: boolean
@@ -44,18 +44,18 @@ export function decide(
     waitMs = Math.min(waitMs ?? Number.POSITIVE_INFINITY, Math.max(milliseconds, 1))
   }
   for (const instance of instances) {
-    const untold = isUntold(instance)
-    if (untold && instance.state !== 'firing' && !definition.resolved) {
+    const isNew = needsNotice(instance)
+    if (isNew && instance.state !== 'firing' && !definition.resolved) {
       forgotten.push(instance)
       continue
     }
-    const repeatMs = untold ? 0 : waitToRepeat(instance, definition.repeatMs, now)
+    const repeatMs = isNew ? 0 : waitToRepeat(instance, definition.repeatMs, now)
     if (repeatMs === undefined) continue
     const withheldMs = Math.max(repeatMs, waitForKey(instance, definition.elapsedMs, silences, now))
     if (withheldMs > 0) wait(withheldMs)
-    else (untold ? due : repeated).push(instance)
+    else (isNew ? due : repeated).push(instance)
   }
-  const nothing = { telling: undefined, forgotten, isGathering: due.length > 0 }
+  const nothing = { notice: undefined, forgotten, isGathering: due.length > 0 }
   if (due.length === 0 && repeated.length === 0) return { ...nothing, waitMs }
   const closedMs = untilActive(definition, now.wall)
   const groupMs = definition.groupMs - (now.monotonic - (groupedSince ?? now.monotonic))
@@ -64,19 +64,19 @@ export function decide(
     wait(delay)
     return { ...nothing, waitMs }
   }
-  const told = [...due, ...repeated]
+  const noticed = [...due, ...repeated]
   const type = due.length === 0 ? 'repeat' : due.some(({ state }) => state === 'firing') ? 'firing' : 'resolved'
-  return { telling: { type: `alert.${type}`, instances: told }, forgotten, isGathering: false, waitMs }
+  return { notice: { type: `alert.${type}`, instances: noticed }, forgotten, isGathering: false, waitMs }
 }
 
-/** Undefined: it is not to be told again. */
-function waitToRepeat({ state, told, toldAt }: Instance, repeatMs: number, now: Now): number | undefined {
-  if (repeatMs === 0 || state !== 'firing' || told !== 'firing') return undefined
-  return clamp((toldAt ?? 0) + repeatMs - now.wall, repeatMs)
+/** Undefined: nothing is to be repeated. */
+function waitToRepeat({ state, notified, notifiedAt }: Instance, repeatMs: number, now: Now): number | undefined {
+  if (repeatMs === 0 || state !== 'firing' || notified !== 'firing') return undefined
+  return clamp((notifiedAt ?? 0) + repeatMs - now.wall, repeatMs)
 }
 
-function waitForKey({ key, toldAt }: Instance, elapsedMs: number, { all, byKey }: Silences, { wall }: Now): number {
-  const elapsed = toldAt === undefined ? 0 : clamp(toldAt + elapsedMs - wall, elapsedMs)
+function waitForKey({ key, notifiedAt }: Instance, elapsedMs: number, { all, byKey }: Silences, { wall }: Now): number {
+  const elapsed = notifiedAt === undefined ? 0 : clamp(notifiedAt + elapsedMs - wall, elapsedMs)
   return Math.max(elapsed, all - wall, (byKey.get(key) ?? 0) - wall)
 }
 
@@ -85,10 +85,10 @@ function clamp(milliseconds: number, most: number): number {
   return Math.min(milliseconds, most)
 }
 
-/** What was told is what is so now. */
-export function markTold(instances: Iterable<Instance>, wall: number): void {
+/** What the last notice said is what is so now. */
+export function markNotified(instances: Iterable<Instance>, wall: number): void {
   for (const instance of instances) {
-    instance.told = instance.state === 'firing' ? 'firing' : 'ok'
-    instance.toldAt = wall
+    instance.notified = instance.state === 'firing' ? 'firing' : 'ok'
+    instance.notifiedAt = wall
   }
 }
