@@ -13,6 +13,7 @@ import { freePort } from '../support/free-port.ts'
 import { runInProcess } from '../support/in-process.ts'
 import { createPostgresDatabase, stopOwnPostgres } from '../support/postgres.ts'
 import { createTestClock, startTestServer, type TestServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 import { createUserAgent, requirePage } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
@@ -77,6 +78,8 @@ const LOOKS = [
   'SELECT * FROM cataloguetables ORDER BY name',
   'SELECT * FROM cataloguecolumns ORDER BY tablename, ordinal',
   'SELECT * FROM CatalogueTable ORDER BY name',
+  'SELECT * FROM alertstates',
+  'SELECT * FROM alertevents',
 ]
 const PAGES = [
   '/admin/users',
@@ -98,6 +101,7 @@ test('users, factors, tokens, keys, audit, tables and documents are the same in 
     const admin = await requestTokens(server, ADMIN)
     for (const statement of STATEMENTS) await query(server, admin.access_token, statement)
     await insertOnce(server, admin.access_token)
+    await alertOnce(server, admin.access_token)
     const alice = await requestTokens(server, ALICE)
     await query(
       server,
@@ -232,6 +236,20 @@ async function query(server: TestServer, token: string, statement: string, heade
 
 function insertOnce(server: TestServer, token: string): Promise<unknown[]> {
   return query(server, token, 'INSERT INTO once VALUES (1)', { 'idempotency-key': 'before-the-move' })
+}
+
+/** An alert that fires. */
+async function alertOnce(server: TestServer, token: string): Promise<void> {
+  const reply = await fetch(`${server.issuer}/alerts`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'Once', statement: 'SELECT id FROM once', when: 'id > 0' }),
+  })
+  assert.equal(reply.status, 201, await reply.text())
+  await until('it fires', 20_000, async () => {
+    const rows = await query(server, token, 'SELECT state FROM alertstates')
+    return JSON.stringify(rows) === '[{"state":"firing"}]'
+  })
 }
 
 interface Tokens {

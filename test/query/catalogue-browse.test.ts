@@ -55,6 +55,8 @@ onEveryEngineInLongRuns('the catalogue', (place) => {
     assert.equal(all.next, null)
     assert.deepEqual(seen, names(all))
     assert.deepEqual(seen, [
+      'alertevents',
+      'alertstates',
       'cataloguecolumns',
       'CatalogueTable',
       'cataloguetables',
@@ -68,7 +70,7 @@ onEveryEngineInLongRuns('the catalogue', (place) => {
       'trade_days',
       'Trades',
     ])
-    assert.deepEqual(names(await get('/catalogue/tables?system=true', 'market')), seen.slice(0, 3))
+    assert.deepEqual(names(await get('/catalogue/tables?system=true', 'market')), seen.slice(0, 5))
     for (const search of ['?limit=0', '?system=1', '?limit=x', '?what=1', '?prefix=a&prefix=b', '?after=%00'])
       assert.equal((await server.call(`/catalogue/tables${search}`, undefined, { method: 'GET' })).status, 400, search)
   })

@@ -150,6 +150,8 @@ onEveryEngine('the query service', (place) => {
     assert.deepEqual(reply.json.Rows, [
       { name: 'CatalogueTable', issystem: true },
       { name: 'Trades', issystem: false },
+      { name: 'alertevents', issystem: true },
+      { name: 'alertstates', issystem: true },
       { name: 'cataloguecolumns', issystem: true },
       { name: 'cataloguetables', issystem: true },
     ])

@@ -86,6 +86,9 @@ def test_the_life_of_an_alert(server: Server, prices: str, receiver: Receiver) -
         firing = alerts.get(made.id)
         assert (firing.state, firing.instances[0].key, firing.instances[0].state) == ("firing", ["ACME"], "firing")
         assert [event.type for event in alerts.history(made.id)] == ["firing"]
+        with alerts.follow(made.id) as keys:
+            keys.next(timeout=30)
+            assert [(row["key"], row["state"]) for row in keys.rows] == [('["ACME"]', "firing")]
         eventually(lambda: next(alerts.deliveries(made.id)).state == "sent")
         assert next(alerts.deliveries(made.id)).status == 204
         assert made.id in [alert.id for alert in alerts.list()]

@@ -3,6 +3,7 @@ import { Collection } from './admin.ts'
 import { asObject } from './errors.ts'
 import { type Http, withSearch } from './http.ts'
 import type { CallOptions } from './query.ts'
+import type { Live, LiveOptions, LiveTag } from './stream/live.ts'
 
 /** An alert of the caller. */
 export interface Alert {
@@ -53,6 +54,17 @@ export interface AlertInstance {
   readonly key: readonly unknown[] | null
   readonly state: 'pending' | 'firing'
   readonly since: string
+  readonly row: unknown
+}
+
+/** A key of an alert that is followed. A timestamp is read as results read it. */
+export interface FollowedKey {
+  readonly alert: string
+  readonly name: string
+  /** The JSON text of its values; `null`: no row matches (`absent`). */
+  readonly key: string
+  readonly state: 'pending' | 'firing'
+  readonly since: unknown
   readonly row: unknown
 }
 
@@ -123,10 +135,28 @@ export type Silence = ({ readonly for: string } | { readonly until: string | Dat
  */
 export class Alerts extends Collection<Alert> {
   readonly #http: Http
+  readonly #live: LiveTag
 
-  constructor(http: Http) {
+  constructor(http: Http, live: LiveTag) {
     super(http, '/alerts')
     this.#http = http
+    this.#live = live
+  }
+
+  /**
+   * The keys that are pending or firing, of one alert or of all, kept up to date: a live query on `alertstates`.
+   *
+   * @example
+   * ```ts
+   * const firing = gate.alerts.follow()
+   * for await (const { put, remove } of firing) show(firing.rows)
+   * ```
+   */
+  follow(id?: string, options: LiveOptions = {}): Live<FollowedKey> {
+    const live = this.#live(options)
+    return id === undefined
+      ? live<FollowedKey>`select * from alertstates`
+      : live<FollowedKey>`select * from alertstates where alert = ${id}`
   }
 
   /** What has happened, newest first, page by page as it is read. */

@@ -49,7 +49,7 @@ export class Gatehouse<Source extends TokenSource = TokenSource> extends Http<So
     this.feed = createFeeds(this.stream)
     this.admin = createAdmin(this)
     this.saved = new Collection(this, '/saved')
-    this.alerts = new Alerts(this)
+    this.alerts = new Alerts(this, this.live)
     this.licences = new Licences(this)
   }
 

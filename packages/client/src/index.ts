@@ -30,6 +30,7 @@ export {
   type AlertInstance,
   type AlertState,
   Alerts,
+  type FollowedKey,
   type Silence,
 } from './alerts.ts'
 export {

@@ -2,6 +2,7 @@
 import { Collection } from './admin.ts';
 import { type Http } from './http.ts';
 import type { CallOptions } from './query.ts';
+import type { Live, LiveOptions, LiveTag } from './stream/live.ts';
 /** An alert of the caller. */
 export interface Alert {
     readonly id: string;
@@ -56,6 +57,16 @@ export interface AlertInstance {
     readonly key: readonly unknown[] | null;
     readonly state: 'pending' | 'firing';
     readonly since: string;
+    readonly row: unknown;
+}
+/** A key of an alert that is followed. A timestamp is read as results read it. */
+export interface FollowedKey {
+    readonly alert: string;
+    readonly name: string;
+    /** The JSON text of its values; `null`: no row matches (`absent`). */
+    readonly key: string;
+    readonly state: 'pending' | 'firing';
+    readonly since: unknown;
     readonly row: unknown;
 }
 /** Something that has happened to an alert. */
@@ -123,7 +134,17 @@ export type Silence = ({
  */
 export declare class Alerts extends Collection<Alert> {
     #private;
-    constructor(http: Http);
+    constructor(http: Http, live: LiveTag);
+    /**
+     * The keys that are pending or firing, of one alert or of all, kept up to date: a live query on `alertstates`.
+     *
+     * @example
+     * ```ts
+     * const firing = gate.alerts.follow()
+     * for await (const { put, remove } of firing) show(firing.rows)
+     * ```
+     */
+    follow(id?: string, options?: LiveOptions): Live<FollowedKey>;
     /** What has happened, newest first, page by page as it is read. */
     history(id: string, options?: CallOptions): AsyncGenerator<AlertEvent, void, undefined>;
     /** The deliveries of an alert, newest first. */

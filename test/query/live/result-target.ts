@@ -51,6 +51,7 @@ export function targetWith(isOrdered: boolean, keyNames: readonly string[] | nul
     asOf: () => undefined,
     usesAttributes: false,
     readsSystemTables: false,
+    isPolled: false,
     readsAuditLog: false,
     readFormer: () => undefined,
     read: () => ({

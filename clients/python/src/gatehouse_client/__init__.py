@@ -13,13 +13,14 @@ from .async_gate import AsyncGate
 from .auth import Auth, ClientSecret, Device, DevicePrompt, Password, RefreshToken, Token
 from .errors import AuthError, GatehouseConnectionError, GatehouseError, Position, QueryError, StepUpNeeded
 from .feed import AsyncFeed, AsyncFeedSubscription, FeedMessage, FeedTopic, KeptMessage, PublishProgress
-from .gate import Gate, Live, Query, Stream, Subscription, Table
+from .gate import Gate, Query, Stream, Subscription, Table
 from .live import AsyncLive, Change, Replaced
 from .protocol import State, StateChange
 from .query import AsyncQuery, Result
 from .stream import AsyncStream, AsyncSubscription
 from .sync_alerts import Alerts
 from .sync_feed import Feed, FeedSubscription
+from .sync_live import Live
 from .table import AsyncTable, UploadProgress, Where
 from .values import Column, Parameters, Row
 from .version import VERSION as __version__

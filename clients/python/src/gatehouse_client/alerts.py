@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 from urllib.parse import quote
 
 from .http import Http
+from .live import AsyncLive
 from .values import encode, encode_members, read_timestamp
 
 AlertState = Literal["ok", "pending", "firing", "paused", "suspended", "error"]
@@ -109,8 +110,9 @@ class AlertChannel:
 class AsyncAlerts:
     """The alerts of the caller. Each is called by its id."""
 
-    def __init__(self, http: Http) -> None:
+    def __init__(self, http: Http, live: Callable[..., AsyncLive]) -> None:
         self._http = http
+        self._live = live
 
     async def list(self) -> AsyncIterator[Alert]:
         """All, by name, page by page as they are read."""
@@ -176,6 +178,13 @@ class AsyncAlerts:
         """The channels that the caller may use."""
         reply = await self._http.json("/alerts/channels", method="GET")
         return [AlertChannel(item["name"], item["kind"], item.get("disabled") is True) for item in reply["items"]]
+
+    def follow(self, alert: str | None = None, *, max_rate: int | None = None) -> AsyncLive:
+        """The keys that are pending or firing, of one alert or of all, kept up to date: a live query on
+        ``alertstates``. ``key`` is the JSON text of the values of the key."""
+        if alert is None:
+            return self._live("select * from alertstates", max_rate=max_rate)
+        return self._live("select * from alertstates where alert = :alert", max_rate=max_rate, alert=alert)
 
     async def _pages(self, first: str) -> AsyncIterator[Mapping[str, Any]]:
         path: str | None = first

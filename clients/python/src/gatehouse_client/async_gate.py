@@ -96,7 +96,7 @@ class AsyncGate:
     @property
     def alerts(self) -> AsyncAlerts:
         """The alerts of the caller."""
-        return AsyncAlerts(self._http)
+        return AsyncAlerts(self._http, self.live)
 
     @property
     def stream(self) -> AsyncStream:

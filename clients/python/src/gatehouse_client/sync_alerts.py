@@ -8,6 +8,7 @@ from typing import Any
 
 from .alerts import Alert, AlertChannel, AlertDelivery, AlertEvent, AsyncAlerts, Key
 from .portal import Portal
+from .sync_live import Live
 
 
 class Alerts:
@@ -67,3 +68,8 @@ class Alerts:
     def channels(self) -> Sequence[AlertChannel]:
         """The channels that the caller may use."""
         return self._portal.run(self._alerts.channels())
+
+    def follow(self, alert: str | None = None, *, max_rate: int | None = None) -> Live:
+        """The keys that are pending or firing, of one alert or of all, kept up to date: a live query on
+        ``alertstates``. ``key`` is the JSON text of the values of the key."""
+        return Live(self._alerts.follow(alert, max_rate=max_rate), self._portal)

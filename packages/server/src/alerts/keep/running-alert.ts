@@ -76,6 +76,8 @@ export class RunningAlert {
     this.#run = {
       alert: alert.id,
       owner: alert.owner,
+      name: alert.name,
+      scopes: alert.rights.scopes === undefined ? (run?.scopes ?? '[]') : JSON.stringify(alert.rights.scopes),
       version: alert.version,
       basis,
       rights: isKept ? run.rights : '',
@@ -95,6 +97,7 @@ export class RunningAlert {
   /** Begins, goes on, or stands still, as the rights of its owner have it. */
   setOwner(owner: OwnerNow): void {
     if (this.#isClosed) return
+    if (owner.kind === 'present') this.#takeScopes(owner.principal)
     if (this.alert.definition.paused) this.#stand('paused', null)
     else if (owner.kind !== 'present') {
       this.#isLoss = true
@@ -107,6 +110,15 @@ export class RunningAlert {
       this.#retryMs = FIRST_RETRY_MS
       this.#open(owner.principal)
     }
+  }
+
+  /** An alert of the declarative file has all rights of its owner: who reads its rows needs them too. */
+  #takeScopes({ scopes }: Principal): void {
+    if (this.alert.rights.scopes !== undefined) return
+    const before = this.#run
+    this.#update({ scopes: JSON.stringify([...scopes].sort()) })
+    // What was never evaluated is written with its first result.
+    if (this.#run !== before && before.watched !== null) this.#commit({ ...this.#takeCleared(), runs: [this.#run] })
   }
 
   /** Nothing is evaluated: states stay as they are. */

@@ -9,6 +9,11 @@ const CATALOGUE_TABLE = 'CatalogueTable'
 export const ADMIN_SCOPE = 'Platform/Admin'
 
 export const AUDIT_LOG = 'auditlog'
+export const ALERT_STATES = 'alertstates'
+export const ALERT_EVENTS = 'alertevents'
+
+/** Their rows change without the catalogue: live statements read them every second. */
+export const POLLED: ReadonlySet<string> = new Set([AUDIT_LOG, ALERT_STATES, ALERT_EVENTS])
 
 export interface SystemTable {
   readonly description: string
@@ -109,6 +114,39 @@ export const SYSTEM_TABLES: ReadonlyMap<string, SystemTable> = new Map<string, S
       ],
       primaryKey: ['seq'],
       readScope: 'Identity/Admin',
+    },
+  ],
+  [
+    ALERT_STATES,
+    {
+      description: 'The keys of your alerts that are pending or firing',
+      isWritable: false,
+      columns: [
+        ['alert', TEXT, false],
+        ['name', TEXT, false],
+        ['key', TEXT, false],
+        ['state', TEXT, false],
+        ['since', TIMESTAMP, false],
+        ['row', JSON_TYPE, false],
+      ],
+      primaryKey: ['alert', 'key'],
+    },
+  ],
+  [
+    ALERT_EVENTS,
+    {
+      description: 'What has happened to your alerts, as far as it is kept',
+      isWritable: false,
+      columns: [
+        ['alert', TEXT, false],
+        ['seq', INTEGER, false],
+        ['name', TEXT, false],
+        ['at', TIMESTAMP, false],
+        ['type', TEXT, false],
+        ['key', TEXT, true],
+        ['row', JSON_TYPE, true],
+      ],
+      primaryKey: ['alert', 'seq'],
     },
   ],
 ])

@@ -14,6 +14,9 @@ import type { BuildSql, ServiceStore } from './service-store.ts'
 export interface AlertRun {
   readonly alert: string
   readonly owner: string
+  readonly name: string
+  /** JSON. */
+  readonly scopes: string
   readonly version: number
   readonly basis: string
   readonly rights: string

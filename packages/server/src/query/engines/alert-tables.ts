@@ -22,6 +22,9 @@ export const ALERT_RUNS = table(
   {
     alert: 'text',
     owner: 'text',
+    name: 'text',
+    /** JSON: the scopes that a token of the owner needs to see its rows. */
+    scopes: 'text',
     /** Of the definition that was evaluated last. */
     version: 'integer',
     /** A digest of what is evaluated: with another one the states begin anew. */

@@ -7,6 +7,7 @@ import { type AttributeInputs, attributeInputs } from '../catalogue/attributes.t
 import { describeLicences, type LicenceLabel, listTimes } from '../catalogue/licence-labels.ts'
 import { type Copies, NO_COPIES, type TableNeed, type TableRights } from '../catalogue/licences.ts'
 import { type CatalogueSnapshot, visibleViews } from '../catalogue/snapshot.ts'
+import { POLLED } from '../catalogue/system-tables.ts'
 import type { ParameterSource } from '../engines/emit/parameter-source.ts'
 import {
   type Bindable,
@@ -55,6 +56,8 @@ export interface LiveTarget {
   readonly usesAttributes: boolean
   readonly stepUp?: StepUpNeed | undefined
   readonly readsSystemTables: boolean
+  /** Whether it reads tables whose changes nothing announces. */
+  readonly isPolled: boolean
   readonly readsAuditLog: boolean
   /** The whole result. */
   read(): ReadParts
@@ -137,6 +140,7 @@ export function planTarget(
     usesAttributes: planned.bound.attributes.size > 0,
     stepUp: planned.stepUp,
     readsSystemTables: plan.tables.some(({ isSystem }) => isSystem),
+    isPolled: plan.tables.some(({ isSystem, name }) => isSystem && POLLED.has(name)),
     readsAuditLog: planned.readsAuditLog,
     read: () => parts(plan),
     readFormer(positions) {

@@ -17,7 +17,7 @@ import {
   type TableSource,
   type Update,
 } from 'gatehouse-iql'
-import { AUDIT_LOG } from '../catalogue/system-tables.ts'
+import { AUDIT_LOG, POLLED } from '../catalogue/system-tables.ts'
 import { BOUNDED_ROWS, type CostClass } from '../model/cost-class.ts'
 
 /** Values of any length that a query of one row may read to compare them: each is read as a whole, and again for each use. */
@@ -48,7 +48,8 @@ export function estimateCost(
   const inOutputs = body.outputs.map(({ expression }) => (expression.kind === 'column' ? 0 : longReads(expression)))
   if (source.kind !== 'table' || source.filter !== undefined) return 'unbounded'
   const { table } = source
-  if (table.isSystem && table.name !== AUDIT_LOG) return 'bounded'
+  if (table.isSystem && !POLLED.has(table.name)) return 'bounded'
+  if (table.isSystem && table.name !== AUDIT_LOG) return 'unbounded'
   const path = accessPath(source, body.where, findIndexes)
   if (path.kind === 'key') {
     const conditions = conjuncts(body.where).filter((condition) => !isFixedBy(path, condition, source.id))

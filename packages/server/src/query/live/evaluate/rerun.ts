@@ -19,11 +19,11 @@ export class Rerun extends Evaluator {
 
   constructor(result: LiveResult, env: EvaluatorEnv) {
     super(env)
-    const { method, tables, readsAuditLog } = result.target
+    const { method, tables, isPolled } = result.target
     this.#result = result
     this.method = method
     this.tables = tables
-    this.isRepeated = method === 'clock' || readsAuditLog
+    this.isRepeated = method === 'clock' || isPolled
   }
 
   join(): void {

@@ -1,7 +1,8 @@
 /** The system tables as queries over PostgreSQL's catalogue. */
 
 import { type TableView, TEXT } from 'gatehouse-iql'
-import { ADMIN_SCOPE, AUDIT_LOG } from '../../../catalogue/system-tables.ts'
+import { ADMIN_SCOPE, ALERT_EVENTS, ALERT_STATES, AUDIT_LOG } from '../../../catalogue/system-tables.ts'
+import * as alerts from '../../alert-tables.ts'
 import type { Sql } from '../../emit/dialect.ts'
 import type { Placeholders } from '../../emit/parameters.ts'
 import { SCHEMA } from '../representation.ts'
@@ -32,6 +33,7 @@ const STEP_UP = ['read', 'write']
 export function systemTableSql(table: TableView, placeholders: Placeholders): Sql {
   if (table.name === AUDIT_LOG) return POSTGRES_AUDIT_TABLE
   const scopes = placeholders.of({ kind: 'scopes' }, TEXT)
+  if (table.name === ALERT_STATES || table.name === ALERT_EVENTS) return alertSql(table, scopes, placeholders)
   const mayDefine = `${scopes}::jsonb @> '["${ADMIN_SCOPE}"]'`
   const readable = `(t.readscope IS NULL OR t.readscope IN (SELECT j.v COLLATE "C" FROM jsonb_array_elements_text(${scopes}::jsonb) AS j(v)) OR (NOT t.issystem AND ${mayDefine}))`
   const views = placeholders.of({ kind: 'views' }, TEXT)
@@ -52,4 +54,17 @@ export function systemTableSql(table: TableView, placeholders: Placeholders): Sq
       return `(SELECT t.name, (t.definition::json -> 'columns')::text COLLATE "C" AS columns, t.description, t.readscope, t.writescope, t.rowfilter, ${LIVE} AS live, ${COLUMNAR} AS columnar, ${STEP_UP}
         FROM ${tables} WHERE NOT t.issystem AND ${VIEW} IS NULL AND ${readable} ${FENCE})`
   }
+}
+
+/** The rows of alerts of the caller that were written with no more rights than the caller's token has. */
+function alertSql({ name }: TableView, scopes: Sql, placeholders: Placeholders): Sql {
+  const subject = placeholders.of({ kind: 'claim', claim: 'sub' }, TEXT)
+  const isOwn = `r.owner = ${subject} AND ${scopes}::jsonb @> r.scopes::jsonb`
+  const from = (table: Sql) =>
+    `FROM ${SCHEMA}.${alerts.ALERT_RUNS.name} AS r JOIN ${SCHEMA}.${table} AS a ON a.alert = r.alert WHERE ${isOwn}`
+  const time = (column: Sql) => `(timestamp '1970-01-01' + ${column} * interval '1 millisecond')`
+  if (name === ALERT_EVENTS)
+    return `(SELECT a.alert, a.seq, r.name, ${time('a.at')} AS at, a.type, a.key AS "key", a.row AS "row" ${from(alerts.ALERT_EVENTS.name)} ${FENCE})`
+  return `(SELECT a.alert, r.name, a.key AS "key", a.state, ${time('a.since')} AS since, a.row AS "row"
+    ${from(alerts.ALERT_STATES.name)} AND a.state IN ('pending', 'firing') ${FENCE})`
 }

@@ -1,7 +1,7 @@
 /** The role that queries run as, which can use the query data and nothing else. */
 import type { PoolClient } from 'pg'
 import { AGENT_CALLS } from '../../agent-calls.ts'
-import { ALERT_TABLES } from '../../alert-tables.ts'
+import { ALERT_EVENTS, ALERT_RUNS, ALERT_STATES, ALERT_TABLES } from '../../alert-tables.ts'
 import { DOCUMENT_READERS, DOCUMENTS } from '../../document-rows.ts'
 import { KEEPER } from '../../keeper-lease.ts'
 import { KEPT_STATES } from '../../kept-state-sql.ts'
@@ -19,6 +19,8 @@ const GRANTS = [
   `REVOKE INSERT, UPDATE, DELETE ON ${SCHEMA}._gh_tables, ${POSTGRES_AUDIT_TABLE} FROM ${ROLE}`,
   `REVOKE ALL ON ${SCHEMA}.${DOCUMENTS}, ${SCHEMA}.${DOCUMENT_READERS}, ${SCHEMA}.${WATCHES}, ${SCHEMA}.${AGENT_CALLS}, ${SCHEMA}.${KEEPER}, ${SCHEMA}.${KEPT_STATES} FROM ${ROLE}`,
   `REVOKE ALL ON ${ALERT_TABLES.map(({ name }) => `${SCHEMA}.${name}`).join(', ')} FROM ${ROLE}`,
+  // The system tables of alerts show each caller their own.
+  `GRANT SELECT ON ${[ALERT_RUNS, ALERT_STATES, ALERT_EVENTS].map(({ name }) => `${SCHEMA}.${name}`).join(', ')} TO ${ROLE}`,
   `GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${SCHEMA} TO ${ROLE}`,
   `ALTER DEFAULT PRIVILEGES IN SCHEMA ${SCHEMA} GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO ${ROLE}`,
 ]
