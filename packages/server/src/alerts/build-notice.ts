@@ -46,7 +46,8 @@ export function buildNotice(alert: Alert, parts: NoticeParts): Notice {
       alert: alert.id,
       name: alert.name,
       sequence: 0,
-      title: title === '' ? `${writePlain(alert.name)}: ${state}` : fillTemplate(title, values),
+      // A test, and a statement that fails, have no row that the template could show.
+      title: title === '' || first === undefined ? `${writePlain(alert.name)}: ${state}` : fillTemplate(title, values),
       text: error ?? (text === '' ? describeInstances(fitting, count, asOf) : fillTemplate(text, values)),
       url,
       instances: fitting,
