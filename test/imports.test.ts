@@ -259,6 +259,7 @@ const PORTS: Readonly<Record<string, readonly string[]>> = {
     'query/index.ts',
     'resources/alert-shape.ts',
     'resources/define-resource.ts',
+    'resources/webhook-address.ts',
     'schema/builders.ts',
     'schema/check-schema.ts',
     'store/alerts/alert.ts',

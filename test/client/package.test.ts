@@ -35,9 +35,9 @@ async function measureSize(names: string): Promise<number> {
  * a store at once, and pages that copy, version, preload or pin the hash of one file would have two to keep in step. Step-up took 0.4 kB, in
  * requests, streams and sign-in: it cannot be a file of its own either; nor can what results, live queries and feeds say of licences (0.5 kB).
  */
-const MOST_BYTES = 18_400
+const MOST_BYTES = 18_500
 
-test('all of it is at most 18.4 kB compressed, and parts are smaller', async (t) => {
+test('all of it is at most 18.5 kB compressed, and parts are smaller', async (t) => {
   const whole = gzipSync(await readFile(join(client, 'dist', 'index.min.js')), { level: 9 }).length
   const parts = {
     'sign-in in a browser, and queries': await measureSize('Http, browser, createQuery'),

@@ -172,13 +172,13 @@ export class Alerts extends Collection<Alert> {
   /** Tries a delivery again that could not be made. */
   async retry(id: string, delivery: string, options: CallOptions = {}): Promise<AlertDelivery> {
     const path = `${alertPath(id)}/deliveries/${encodeURIComponent(delivery)}/retry`
-    return (await this.#http.json(path, { ...options, method: 'POST', body: {} })) as AlertDelivery
+    return (await this.#post(path, {}, options)) as AlertDelivery
   }
 
   /** Sends nothing meanwhile; what still fires at the end is sent then. */
   async silence(id: string, silence: Silence, options: CallOptions = {}): Promise<Alert> {
     const path = `${alertPath(id)}/silence`
-    return (await this.#http.json(path, { ...options, method: 'POST', body: silence })) as Alert
+    return (await this.#post(path, silence, options)) as Alert
   }
 
   /** Ends the silence of a key, or all. */
@@ -189,13 +189,17 @@ export class Alerts extends Collection<Alert> {
 
   /** Sends a test to each channel of an alert. */
   async test(id: string, options: CallOptions = {}): Promise<readonly AlertDelivery[]> {
-    const reply = await this.#http.json(`${alertPath(id)}/test`, { ...options, method: 'POST', body: {} })
-    return asObject(reply).items as readonly AlertDelivery[]
+    return asObject(await this.#post(`${alertPath(id)}/test`, {}, options)).items as readonly AlertDelivery[]
   }
 
   /** The channels that the caller may use. */
   async channels(options: CallOptions = {}): Promise<readonly AlertChannel[]> {
     return asObject(await this.#http.json('/alerts/channels', options)).items as readonly AlertChannel[]
+  }
+
+  /** The key with which notices to an address of the caller are signed, where alerts may name such addresses as channels. */
+  async webhook(url: string, options: CallOptions = {}): Promise<{ readonly url: string; readonly secret: string }> {
+    return (await this.#post('/alerts/webhooks', { url }, options)) as { url: string; secret: string }
   }
 
   /** The user's browsers that get notices by push, and the key with which one subscribes. */
@@ -205,12 +209,15 @@ export class Alerts extends Collection<Alert> {
 
   /** Adds a browser: what its `PushSubscription` is as JSON. */
   async addBrowser(subscription: object, options: CallOptions = {}): Promise<AlertBrowser> {
-    const request = { ...options, method: 'POST', body: subscription }
-    return (await this.#http.json('/alerts/push', request)) as AlertBrowser
+    return (await this.#post('/alerts/push', subscription, options)) as AlertBrowser
   }
 
   async removeBrowser(id: string, options: CallOptions = {}): Promise<void> {
     await this.#http.json(`/alerts/push/${encodeURIComponent(id)}`, { ...options, method: 'DELETE' })
+  }
+
+  #post(path: string, body: object, options: CallOptions): Promise<unknown> {
+    return this.#http.json(path, { ...options, method: 'POST', body })
   }
 
   async *#pages<Item>(first: string, options: CallOptions): AsyncGenerator<Item, void, undefined> {

@@ -159,6 +159,11 @@ export declare class Alerts extends Collection<Alert> {
     test(id: string, options?: CallOptions): Promise<readonly AlertDelivery[]>;
     /** The channels that the caller may use. */
     channels(options?: CallOptions): Promise<readonly AlertChannel[]>;
+    /** The key with which notices to an address of the caller are signed, where alerts may name such addresses as channels. */
+    webhook(url: string, options?: CallOptions): Promise<{
+        readonly url: string;
+        readonly secret: string;
+    }>;
     /** The user's browsers that get notices by push, and the key with which one subscribes. */
     browsers(options?: CallOptions): Promise<AlertBrowsers>;
     /** Adds a browser: what its `PushSubscription` is as JSON. */

@@ -1,6 +1,6 @@
 /** The client library of Gatehouse: what applications import. */
 export { type Admin, type AdminAgent, type AdminAgreement, type AdminApi, type AdminAttribute, type AdminClient, type AdminEntitlement, type AdminPlace, type AdminProduct, type AdminProvider, type AdminRole, type AdminScimClient, type AdminUser, type ChangeOptions, Collection, createAdmin, type SignatureAlg, type UsageReport, type UsageRow, } from './admin.ts';
-export { type Alert, type AlertBrowser, type AlertBrowsers, type AlertChannel, type AlertDelivery, type AlertEvent, type AlertInstance, type AlertState, Alerts, type Silence, } from './alerts.ts';
+export { type Alert, type AlertBrowser, type AlertBrowsers, type AlertChannel, type AlertDelivery, type AlertEvent, type AlertInstance, type AlertState, Alerts, type FollowedKey, type Silence, } from './alerts.ts';
 export { type Browser, type BrowserOptions, browser, type SignInOptions, type SignOutOptions, } from './auth/browser.ts';
 export { clientCredentials, type DeviceOptions, type DevicePrompt, device, getToken, type PasswordOptions, password, refreshToken, } from './auth/grants.ts';
 export { memory, type TokenStorage } from './auth/storage.ts';

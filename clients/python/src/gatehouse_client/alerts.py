@@ -179,6 +179,11 @@ class AsyncAlerts:
         reply = await self._http.json("/alerts/channels", method="GET")
         return [AlertChannel(item["name"], item["kind"], item.get("disabled") is True) for item in reply["items"]]
 
+    async def webhook(self, url: str) -> str:
+        """The key with which notices to an address of yours are signed, where alerts may name such addresses."""
+        secret: str = (await self._http.json("/alerts/webhooks", {"url": url}))["secret"]
+        return secret
+
     def follow(self, alert: str | None = None, *, max_rate: int | None = None) -> AsyncLive:
         """The keys that are pending or firing, of one alert or of all, kept up to date: a live query on
         ``alertstates``. ``key`` is the JSON text of the values of the key."""

@@ -69,6 +69,10 @@ class Alerts:
         """The channels that the caller may use."""
         return self._portal.run(self._alerts.channels())
 
+    def webhook(self, url: str) -> str:
+        """The key with which notices to an address of yours are signed, where alerts may name such addresses."""
+        return self._portal.run(self._alerts.webhook(url))
+
     def follow(self, alert: str | None = None, *, max_rate: int | None = None) -> Live:
         """The keys that are pending or firing, of one alert or of all, kept up to date: a live query on
         ``alertstates``. ``key`` is the JSON text of the values of the key."""

@@ -120,11 +120,17 @@ export function AlertDialog({ draft, alert, onClose, onDone }: AlertDialogProps)
               <p class="quiet">Nobody: there is no channel that you may use. The history has it.</p>
             )}
             <Checkboxes
-              items={found.map((channel) => ({
-                name: channel.name,
-                label: channelTitle(channel),
-                hint: channelHint(channel),
-              }))}
+              items={[
+                ...found.map((channel) => ({
+                  name: channel.name,
+                  label: channelTitle(channel),
+                  hint: channelHint(channel),
+                })),
+                // Addresses of the owner, and channels that they may no longer use.
+                ...(alert?.channels ?? [])
+                  .filter((known) => !found.some((channel) => channel.name === known))
+                  .map((known) => ({ name: known })),
+              ]}
               chosen={channelNames}
               onChosen={(names) => {
                 chosen.value = names

@@ -12,6 +12,7 @@ import { AlertService, type AlertServiceEnv } from './service.ts'
 export { type ChannelTestEnv, testChannel } from './channel-test.ts'
 export type { PublishToFeed } from './deliver/feed.ts'
 export type { AlertMailing } from './deliver/mail.ts'
+export { OwnWebhooks } from './deliver/own-webhooks.ts'
 export type { OwnerNow, Owners } from './keep/owners.ts'
 
 /** The routes in the OpenAPI document. */

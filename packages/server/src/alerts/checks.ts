@@ -7,6 +7,7 @@ import type { AlertDefinition } from '../store/alerts/alert.ts'
 import type { Channel } from '../store/alerts/channels.ts'
 import { bindCondition } from './condition/bind.ts'
 import { allChannels, mayUse } from './deliver/built-in.ts'
+import { isAddress, type OwnWebhooks } from './deliver/own-webhooks.ts'
 import { readInputs } from './keep/alert-program.ts'
 import { unknownPlaces } from './template.ts'
 
@@ -14,6 +15,8 @@ export interface CheckEnv {
   readonly live: Pick<LiveQueries, 'describe'>
   readonly channels: { list(): Promise<readonly Channel[]> }
   readonly hasMail: boolean
+  /** Undefined where owners may have none. */
+  readonly ownWebhooks: OwnWebhooks | undefined
 }
 
 const ENCODING = { rows: 'objects', integers: 'numbers' } as const
@@ -88,10 +91,17 @@ function channelFault(
   principal: Principal,
   env: CheckEnv,
 ): string | undefined {
+  if (isAddress(name)) return addressFault(name, env)
   if (channel === undefined) return `there is no channel ${JSON.stringify(name)}`
   if (!mayUse(channel, principal.scopes)) return `the channel needs the scope ${channel.use}`
   if (channel.kind !== 'mail' && channel.kind !== 'push') return undefined
   if (principal.kind !== 'user') return `${channel.kind} is for users`
   if (channel.kind === 'push') return undefined
   return env.hasMail ? undefined : 'no mail is set up on this server'
+}
+
+/** Of a webhook of the owner. */
+export function addressFault(url: string, { ownWebhooks }: Pick<CheckEnv, 'ownWebhooks'>): string | undefined {
+  if (ownWebhooks === undefined) return 'this server allows no webhooks of your own (alert_own_webhooks)'
+  return ownWebhooks.addressFault(url)
 }

@@ -6,7 +6,9 @@ import type { Alert } from '../store/alerts/alert.ts'
 import type { Channel } from '../store/alerts/channels.ts'
 import { newId } from '../store/keys/opaque.ts'
 import { buildNotice } from './build-notice.ts'
+import { addressFault, refuseFaults } from './checks.ts'
 import { allChannels, mayUse } from './deliver/built-in.ts'
+import { isAddress, type OwnWebhooks } from './deliver/own-webhooks.ts'
 import type { SilenceRequest } from './http/body.ts'
 
 export interface OutcomesEnv {
@@ -14,6 +16,7 @@ export interface OutcomesEnv {
   readonly channels: { list(): Promise<readonly Channel[]> }
   readonly clock: Clock
   readonly hasMail: boolean
+  readonly ownWebhooks: OwnWebhooks | undefined
   /** Where people see the alert. */
   readonly url: (alert: Alert) => string
 }
@@ -63,6 +66,18 @@ export class Outcomes {
     const all = [...allChannels(await this.#env.channels.list()).values()]
     const usable = all.filter((channel) => mayUse(channel, scopes) && (channel.kind !== 'mail' || this.#env.hasMail))
     return usable.map(({ name, kind, disabled }) => ({ name, kind, disabled }))
+  }
+
+  /** Whether alerts may name addresses of their owners. */
+  get hasOwnWebhooks(): boolean {
+    return this.#env.ownWebhooks !== undefined
+  }
+
+  /** The key with which notices to an address of the caller are signed. */
+  showWebhook({ subject }: Principal, url: string): object {
+    const fault = isAddress(url) ? addressFault(url, this.#env) : 'must be an https address'
+    refuseFaults(fault === undefined ? [] : [{ path: 'url', text: fault }])
+    return { url, secret: this.#env.ownWebhooks?.readSecret(subject, url) }
   }
 
   async silence({ id: alert }: Alert, { forMs, until, key = '' }: SilenceRequest): Promise<void> {

@@ -48,7 +48,8 @@ export const ALERT_MEMBERS = {
   text: text({ minLength: 1, maxLength: 4096, description: 'A template of the text below the title.' }),
   channels: {
     ...shortList(words()),
-    description: 'Where notices go, such as mail. Default: nowhere but in its history.',
+    description:
+      'Where notices go, such as mail, or an https address of the owner where alert_own_webhooks is on. Default: nowhere but in its history.',
   },
 } as const
 

@@ -1,9 +1,7 @@
 /** Channels: where alerts are delivered. */
-import { isIP } from 'node:net'
-import { calledAddressFault, Refusal, secureAddressFault } from 'gatehouse-protocol'
+import { Refusal } from 'gatehouse-protocol'
 import type { XStatic } from 'typebox/schema'
 import { isMailAddress } from '../lib/mail-address.ts'
-import { isPublicAddress } from '../lib/public-address.ts'
 import { closed, flag, oneOf, shortList, text } from '../schema/builders.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import { newSigningSecret, readSigningSecret, sealSecret } from '../store/alerts/channel-secrets.ts'
@@ -18,6 +16,7 @@ import { BUILT_IN } from '../store/apis/known-scopes.ts'
 import { SECRET } from './declared-secret.ts'
 import type { ChangeInside, ItemChange, JsonObject, Known, Resource } from './define-resource.ts'
 import { unknownName } from './names.ts'
+import { webhookAddressFault } from './webhook-address.ts'
 
 export type DeclaredChannel = XStatic<typeof CHANNEL>
 
@@ -214,15 +213,6 @@ function channelFaults(declared: DeclaredChannel, { scopes }: Pick<Known, 'scope
     if (!rights.includes(use)) fault('use', unknownName('scope', use, rights))
   }
   return faults
-}
-
-/** A public https address, as back-channel logout demands; names are looked up at each delivery. */
-export function webhookAddressFault(url: string, isPrivate: boolean): string | undefined {
-  if (isPrivate) return calledAddressFault(url)
-  const fault = secureAddressFault(url)
-  if (fault !== undefined) return fault
-  const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
-  return isIP(host) !== 0 && !isPublicAddress(host) ? 'the address is private' : undefined
 }
 
 function secretFault(

@@ -73,14 +73,17 @@ async function loadAlerts(
   { query, identity, metrics, mail, feeds }: AlertParts,
   onError: (error: unknown) => void,
 ): Promise<Alerts> {
-  const { openAlerts } = await import('../alerts/alerts.ts')
+  const { openAlerts, OwnWebhooks } = await import('../alerts/alerts.ts')
   const { stores, audit, database, masterKey } = resources
   const { users, clients } = identity
   const owners = alertOwners({ users, clients, consents: stores.consents, clock })
   const transaction = { database, clock, receive: bus.receive }
   const vapidKey = lazily(() => stores.pushSubscriptions.vapidKey(masterKey.derive('push')))
   const url = ({ id }: Alert) => (config.console ? `${issuer.replace(/\/$/, '')}/console/alerts/${id}` : '')
+  const { alertPrivate: allowPrivate } = config
+  const webhookKeys = { key: masterKey.derive('own webhooks'), sealingKey: masterKey.derive('providers') }
   const shared = {
+    ownWebhooks: config.alertOwnWebhooks ? new OwnWebhooks({ ...webhookKeys, allowPrivate }) : undefined,
     rows: query.alerts,
     live: query.live,
     owners,
@@ -100,7 +103,7 @@ async function loadAlerts(
     browsers: {
       subscriptions: stores.pushSubscriptions,
       vapidKey,
-      allowPrivate: config.alertPrivate,
+      allowPrivate,
       describeBrowser,
     },
     keeping: {
@@ -116,7 +119,7 @@ async function loadAlerts(
         subscriptions: stores.pushSubscriptions,
         vapidKey,
         subject: issuer.startsWith('https:') ? issuer : 'mailto:alerts@localhost',
-        allowPrivate: config.alertPrivate,
+        allowPrivate,
         clock,
       },
       publish: (feed, message, principal, once) => publishToFeed(feeds(), feed, message, principal, once),

@@ -11,10 +11,12 @@ import { mayUse } from './built-in.ts'
 import { deliverToFeed, type PublishToFeed } from './feed.ts'
 import type { AttemptResult } from './lanes.ts'
 import { type AlertMailing, deliverByMail } from './mail.ts'
+import { isAddress } from './own-webhooks.ts'
 
 export interface AttemptEnv extends PostEnv {
   readonly rows: Pick<AlertRows, 'findDelivery'>
-  readonly channel: (name: string) => Channel | undefined
+  /** Of the owner of the alert, where it is theirs. */
+  readonly channel: (name: string, owner: string) => Channel | undefined
   readonly alert: (id: string) => { readonly alert: Alert; readonly owner: OwnerNow } | undefined
   /** Whether this node is the keeper beyond doubt: one that slept sends nothing. */
   readonly isKeeper: () => boolean
@@ -33,8 +35,8 @@ const mailboxes = new Map<string, Promise<unknown>>()
 export async function attemptDelivery(delivery: ListedDelivery, env: AttemptEnv): Promise<AttemptResult> {
   if (!env.isKeeper()) return { outcome: 'held' }
   const found = env.alert(delivery.alert)
-  const channel = env.channel(delivery.channel)
   if (found === undefined) return { outcome: 'dropped', error: 'The alert is gone' }
+  const channel = env.channel(delivery.channel, found.alert.owner)
   if (channel === undefined) return { outcome: 'dropped', error: 'The channel is gone' }
   if (channel.disabled) return { outcome: 'held' }
   const { owner } = found
@@ -61,7 +63,9 @@ async function deliver(
   switch (channel.kind) {
     case 'webhook': {
       const attempt = await postWebhook(channel, delivery.id, notice, env)
-      if (attempt.outcome === 'failed' && attempt.isGone === true) await env.disable(channel)
+      if (attempt.outcome !== 'failed' || attempt.isGone !== true) return attempt
+      if (isAddress(channel.name)) return { outcome: 'dropped', error: 'The receiver answered 410: it is gone' }
+      await env.disable(channel)
       return attempt
     }
     case 'push':

@@ -1,8 +1,8 @@
 /** The channels that every user has: their own mail, and their own browsers. */
 import { type Channel, DEFAULT_TOPIC } from '../../store/alerts/channels.ts'
 
-/** The verified address of the owner. */
-const OWN_MAIL: Channel = {
+/** What channels of owners have in common; this one is their verified address. */
+export const OF_OWNERS: Channel = {
   name: 'mail',
   kind: 'mail',
   url: undefined,
@@ -18,10 +18,10 @@ const OWN_MAIL: Channel = {
 }
 
 /** The browsers of the owner. */
-const OWN_BROWSERS: Channel = { ...OWN_MAIL, name: 'push', kind: 'push' }
+const OWN_BROWSERS: Channel = { ...OF_OWNERS, name: 'push', kind: 'push' }
 
 export const BUILT_IN: ReadonlyMap<string, Channel> = new Map(
-  [OWN_MAIL, OWN_BROWSERS].map((channel) => [channel.name, channel]),
+  [OF_OWNERS, OWN_BROWSERS].map((channel) => [channel.name, channel]),
 )
 
 /** Those of users, and those that are declared. */

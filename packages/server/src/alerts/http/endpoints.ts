@@ -56,7 +56,11 @@ export function alertGroup({ alerts, outcomes, browsers }: EndpointsEnv): RouteG
         await reply(context, created, outcomes, 201)
       }),
       route('GET', '/channels', async (context) => {
-        context.json({ items: await outcomes.channels(context.principal) })
+        context.json({ items: await outcomes.channels(context.principal), own_webhooks: outcomes.hasOwnWebhooks })
+      }),
+      route('POST', '/webhooks', async (context) => {
+        const { url } = readBody(readWholeJson(context))
+        context.json(outcomes.showWebhook(context.principal, typeof url === 'string' ? url : ''))
       }),
       route('GET', '/push', async (context) => {
         context.json(await browsers.list(context.principal))

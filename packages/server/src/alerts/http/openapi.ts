@@ -21,6 +21,13 @@ const SHOWN: JsonSchema = {
     silences: { type: 'array', items: { type: 'object' } },
   },
 }
+const WEBHOOK: JsonSchema = {
+  type: 'object',
+  properties: {
+    url: { type: 'string' },
+    secret: { type: 'string', description: 'A key of Standard Webhooks, whsec_….' },
+  },
+}
 const PAGE: JsonSchema = {
   type: 'object',
   properties: {
@@ -70,6 +77,13 @@ export function describeAlerts(): ApiRoute[] {
       { body: body(ALERT) },
     ),
     route('GET', '/channels', 'Lists the channels that you may use.', { 200: page('The channels.') }),
+    route(
+      'POST',
+      '/webhooks',
+      'Shows the key with which notices to an address of yours are signed. An alert names the address among its channels.',
+      { 200: { description: 'The address and its key.', content: { [JSON_TYPE]: WEBHOOK } } },
+      { body: body({ type: 'object', required: ['url'], properties: { url: { type: 'string' } } }) },
+    ),
     route('GET', '/push', 'Lists your browsers that get notices by push, and the key with which one subscribes.', {
       200: page('The browsers.'),
     }),

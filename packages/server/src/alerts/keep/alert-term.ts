@@ -7,6 +7,7 @@ import type { Channel } from '../../store/alerts/channels.ts'
 import { type AttemptEnv, attemptDelivery, deliveryHost } from '../deliver/attempt.ts'
 import { allChannels, BUILT_IN } from '../deliver/built-in.ts'
 import { Lanes } from '../deliver/lanes.ts'
+import { isAddress, type OwnWebhooks } from '../deliver/own-webhooks.ts'
 import { NO_SILENCES, type Silences } from '../states/due-notice.ts'
 import type { PostEnv } from '../webhook/post.ts'
 import { Commits } from './commits.ts'
@@ -24,6 +25,8 @@ export interface AlertTermEnv
   }
   readonly channels: { list(): Promise<readonly Channel[]> }
   readonly owners: Owners
+  /** Undefined where owners may have none. */
+  readonly ownWebhooks: OwnWebhooks | undefined
   /** Removes the definition of an alert whose owner was deleted. */
   readonly removeGone: (alert: Alert) => Promise<void>
   readonly subscribe: (listener: (event: GateEvent) => void) => () => void
@@ -65,14 +68,14 @@ export class AlertTerm {
     this.#commits = commits
     const attempts: AttemptEnv = {
       ...env,
-      channel: (name) => this.#channels.get(name),
+      channel: (name, owner) => this.#channel(name, owner),
       alert: (id) => this.#find(id),
       // A declared address is one mailbox, whichever user owns the alerts.
       waitingWith: (delivery, owner) =>
         this.#lanes.waitingWith(delivery, BUILT_IN.has(delivery.channel) ? owner : undefined),
     }
     this.#lanes = new Lanes({
-      hostOf: (channel) => deliveryHost(this.#channels.get(channel)),
+      hostOf: (channel) => deliveryHost(this.#channel(channel, '')),
       attempt: async (delivery) => {
         const result = await attemptDelivery(delivery, attempts)
         const kind = this.#channels.get(delivery.channel)?.kind ?? 'webhook'
@@ -117,6 +120,10 @@ export class AlertTerm {
     clearInterval(this.#trim)
     this.#lanes.close()
     for (const alert of this.#running.values()) alert.close()
+  }
+
+  #channel(name: string, owner: string): Channel | undefined {
+    return isAddress(name) ? this.#env.ownWebhooks?.channel(owner, name) : this.#channels.get(name)
   }
 
   #find(id: string): { readonly alert: Alert; readonly owner: OwnerNow } | undefined {

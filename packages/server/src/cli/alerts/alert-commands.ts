@@ -86,6 +86,16 @@ export function alertCommands(server: OptionTable): readonly Command[] {
       },
       examples: ['alert silence "Wide spread" --for "2 hours"', 'alert silence "Wide spread" --end'],
     }),
+    {
+      name: 'alert webhook',
+      positionals: ['URL'],
+      options: { ...JSON_OUTPUT, ...server },
+      summary: 'Shows the key with which notices to a webhook of yours are signed.',
+      notes:
+        'An alert has the address as a channel, with --channel URL, where the server allows it (alert_own_webhooks).',
+      examples: ['alert webhook https://hooks.example.com/mine'],
+      load: load('showWebhook'),
+    },
     one('test', 'testAlert', 'Sends a test to each channel of an alert.'),
     one('history', 'showHistory', 'Lists what has happened, newest first.', {
       options: { '--limit': { value: 'COUNT', help: 'how many (default 50)' }, ...JSON_OUTPUT, ...server },

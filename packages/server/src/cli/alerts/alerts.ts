@@ -82,6 +82,14 @@ export function testAlert(args: Arguments): Promise<void> {
   })
 }
 
+export function showWebhook(args: Arguments): Promise<void> {
+  const [url = ''] = args.positionals
+  return withGate(args, async (gate) => {
+    const webhook = await gate.alerts.webhook(url)
+    printOr(args, webhook, () => process.stdout.write(`${webhook.secret}\n`))
+  })
+}
+
 export function showHistory(args: Arguments): Promise<void> {
   return withAlert(args, async (gate, { id }) => {
     const items = await take(gate.alerts.history(id), args)

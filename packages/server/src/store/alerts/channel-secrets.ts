@@ -9,7 +9,11 @@ const [FEWEST_BYTES, MOST_BYTES, NEW_BYTES] = [24, 64, 32]
 const PURPOSE = 'secret of a channel'
 
 export function newSigningSecret(): string {
-  return PREFIX + randomBytes(NEW_BYTES).toString('base64')
+  return writeSigningSecret(randomBytes(NEW_BYTES))
+}
+
+export function writeSigningSecret(key: Buffer): string {
+  return PREFIX + key.toString('base64')
 }
 
 /** The bytes of a key; undefined if the text is not one. */
