@@ -314,6 +314,8 @@ export class Compaction implements ColumnTables {
   }
 
   counts(): readonly (readonly ['ready' | 'marked' | 'missing', number])[] {
+    // A worker that stops still gives its metrics to the others.
+    if (this.#stop.signal.aborted) return []
     const all = this.#tables.map(({ name }) => readStatus(this.#options.reading, name))
     return (['ready', 'marked', 'missing'] as const).map((state) => [
       state,
