@@ -42,6 +42,7 @@ before(async () => {
 afterEach(() => {
   endWriters()
   s3.answer = () => undefined
+  s3.delayMs = 0
 })
 after(async () => {
   await s3.close()
@@ -129,6 +130,18 @@ test('a bucket that is away: writers go on, changes wait, and nothing is lost', 
   await writers.stop()
   await restoreDatabases(openS3(), join(scratch, 'after-outage'))
   await assertEqual(dataFolder, join(scratch, 'after-outage'))
+})
+
+test('databases that grow faster than a slow bucket takes parts of them: the first base is complete nevertheless', async () => {
+  s3.objects.clear()
+  s3.delayMs = 400
+  const dataFolder = await newFolder('growing')
+  const writers = startWriters(replicationOptions(dataFolder, s3.url), { env: ENVIRONMENT, pauseMs: 0 })
+  await writers.logged(BASE)
+  s3.delayMs = 0
+  await writers.stop()
+  await restoreDatabases(openS3(), join(scratch, 'after-growing'))
+  await assertEqual(dataFolder, join(scratch, 'after-growing'))
 })
 
 test('a spool that is full: changes are dropped, and found again by comparing every page', async () => {

@@ -2,6 +2,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface S3Server {
   readonly url: string
@@ -10,6 +11,8 @@ export interface S3Server {
   readonly requests: string[]
   /** Answers a request in another way; undefined answers it as usual. Replaced by tests. */
   answer: (method: string, key: string) => 'away' | 'cut' | 'forget' | 'hang' | number | undefined
+  /** How long each request waits. Replaced by tests, for a bucket that is far away. */
+  delayMs: number
   /** The credentials that are accepted. */
   credentials: { accessKeyId: string; secretAccessKey: string; sessionToken?: string }
   /** Servers that do not know `If-None-Match` refuse it with 501, or ignore it. */
@@ -34,6 +37,7 @@ export async function startS3(): Promise<S3Server> {
     objects: new Map(),
     requests: [],
     answer: () => undefined,
+    delayMs: 0,
     credentials: { accessKeyId: 'AKTEST', secretAccessKey: 'secret/of+test' },
     conditions: 'known',
     listed: (keys) => keys,
@@ -54,6 +58,7 @@ export async function startS3(): Promise<S3Server> {
     const [, bucket, ...rest] = url.pathname.split('/').map(decodeURIComponent)
     const key = rest.join('/')
     const method = request.method ?? ''
+    if (s3.delayMs > 0) await sleep(s3.delayMs)
     const other = s3.answer(method, key)
     if (other === 'hang') return
     if (other === 'away') return void response.destroy()

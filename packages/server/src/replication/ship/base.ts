@@ -48,7 +48,9 @@ export async function takeBase(options: BaseOptions): Promise<BaseTaken> {
   let corrected = 0
   // A database that is created meanwhile is sent in segments.
   for (const database of source.databases) {
-    for (let page = 1; page <= database.followed.pages; ) {
+    // Nor beyond its size of now: what it grows by is in segments, and a base that followed a growing database would not end.
+    const { pages: end } = database.followed
+    for (let page = 1; page <= end; ) {
       const bytes = source.readPages(database, page)
       if (bytes === undefined) await sleep(10, undefined, { signal })
       else {
