@@ -1,8 +1,18 @@
 /** The names of objects, below the prefix of the target. */
 
-/** Sorts by the time when the generation began. */
-export function generationName(time: number, random: string): string {
-  return `${new Date(time).toISOString().replace(/\.\d+|[-:]/g, '')}-${random}`
+/** Sorts by the time when the generation began, and after the one before of this machine, also if both begin within one second. */
+export function generationName(time: number, random: string, before = ''): string {
+  const second = formatSecond(time)
+  const last = before.slice(0, second.length)
+  return `${second > last ? second : formatSecond(parseSecond(last) + 1_000)}-${random}`
+}
+
+function parseSecond(text: string): number {
+  return Date.parse(text.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)/, '$1-$2-$3T$4:$5:'))
+}
+
+function formatSecond(time: number): string {
+  return new Date(time).toISOString().replace(/\.\d+|[-:]/g, '')
 }
 
 export function isGenerationName(name: string): boolean {

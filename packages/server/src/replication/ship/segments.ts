@@ -21,7 +21,8 @@ export class Segments {
 
   /** Spools the head of a new generation. What the one before has not stored is dropped. */
   begin(reason: string): void {
-    const generation = generationName(Date.now(), this.#state.machine.slice(0, 4) + randomLetters())
+    const random = this.#state.machine.slice(0, 4) + randomLetters()
+    const generation = generationName(Date.now(), random, this.#state.chain?.generation)
     this.#state.reset()
     const head = {
       ...({ format: 1, kind: 'generation', engine: 'sqlite', generation, machine: this.#state.machine } as const),
