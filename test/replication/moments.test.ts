@@ -91,7 +91,7 @@ test(`${INSTANTS} instants, from a bucket with merged segments: what was acknowl
     const time = await restoreDatabases(target, restored, at)
     assert.ok(time <= at, `${time - at} ms later`)
     const numbers = readNumbers(restored)
-    const least = writers.acknowledged.findLast(([, when]) => when <= time)?.[0] ?? 0
+    const least = writers.acknowledged.findLast(([, when]) => when < time)?.[0] ?? 0
     const most = writers.acknowledged.find(([, when]) => when > time + 1_000)?.[0] ?? Number.POSITIVE_INFINITY
     assert.ok(
       numbers.every((number) => number >= least && number <= most),
