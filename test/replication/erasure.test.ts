@@ -8,7 +8,6 @@ import Sqlite from 'better-sqlite3'
 import { basesFolder, isManifest } from '../../packages/server/src/replication/objects/names.ts'
 import { decodePart, type Pages } from '../../packages/server/src/replication/objects/segment.ts'
 import { Catalogue } from '../../packages/server/src/replication/restore/catalogue.ts'
-import { readStatus } from '../../packages/server/src/replication/spool/status.ts'
 import { FolderTarget } from '../../packages/server/src/replication/target/folder.ts'
 import { ADMIN, signIn } from '../support/demo-user.ts'
 import { type RunningProcess, runGatehouse, serveProcess } from '../support/process.ts'
@@ -18,6 +17,7 @@ import {
   replicationOptions,
   restoreDatabases,
   startWriters,
+  untilStored,
 } from '../support/replicated-folder.ts'
 import { until } from '../support/until.ts'
 
@@ -46,13 +46,13 @@ test('erased rows are in moments before only, and after compact --all and backup
     const values = rows.map((id) => `(${id}, '${id % 2 === 0 ? PERSON : 'somebody'} ${(id * 7919) % 2_000}')`)
     await call('/query', `INSERT INTO orders VALUES ${values.join(', ')}`)
   }
-  await stored(data)
+  await untilStored(data)
   const before = Date.now()
   const erased = await call('/admin/retention/orders/erase', {
     ...{ where: 'customer LIKE :c', parameters: { c: `${PERSON}%` }, reason: 'request 12' },
   })
   assert.equal(JSON.parse(erased).Rows, 1_000)
-  await stored(data)
+  await untilStored(data)
   await first.stop()
 
   const now = await restored(folder)
@@ -89,15 +89,6 @@ async function administer(server: RunningProcess): Promise<(path: string, body: 
     assert.equal(reply.status, 200, `${path}: ${said}`)
     return said
   }
-}
-
-/** Until everything of now is. */
-async function stored(data: string): Promise<void> {
-  const now = Date.now()
-  await until('everything is stored', 60_000, () => {
-    const { at = 0, behindSince, base } = readStatus(data) ?? {}
-    return at > now && behindSince === undefined && base !== undefined
-  })
 }
 
 async function restored(folder: string, at?: number): Promise<string> {

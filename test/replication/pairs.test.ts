@@ -22,6 +22,7 @@ import {
   replicationOptions,
   restoreDatabases,
   startWriters,
+  untilStored,
 } from '../support/replicated-folder.ts'
 import { until } from '../support/until.ts'
 
@@ -62,15 +63,6 @@ async function administer(server: RunningProcess): Promise<(statement: string) =
   }
 }
 
-/** Until everything of now is stored. */
-async function shipped(data: string): Promise<void> {
-  const now = Date.now()
-  await until('everything is stored', 60_000, () => {
-    const { at = 0, behindSince, base } = readStatus(data) ?? {}
-    return at > now && behindSince === undefined && base !== undefined
-  })
-}
-
 /** The last moment, compared with the stopped server's files page by page. */
 async function assertRestored({ data, target }: Place, at?: number): Promise<string> {
   const restored = join(scratch, 'restored')
@@ -101,14 +93,17 @@ test('retention, dropped tables, compact and a start after it: the copy is equal
     await query(`INSERT INTO ticks VALUES ${rows.slice(at, at + 200).join(', ')}`)
   await query('CREATE TABLE dropped (id Integer PRIMARY KEY, note Text)')
   await query(`INSERT INTO dropped SELECT id, note FROM ticks`)
-  await shipped(place.data)
+  await untilStored(place.data)
   const full = Date.now()
   await query("ALTER TABLE ticks SET WITH (retention = '1 day' ON at)")
   await query('DROP TABLE dropped')
-  const run = await runGatehouse(['retention', 'run', 'ticks', '--data', place.data])
-  assert.equal(run.status, 0, run.stderr)
+  const run = await fetch(`${server.issuer}/admin/retention/ticks/run`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${(await signIn(server, ADMIN)).access_token}` },
+  })
+  assert.equal(run.status, 200, await run.text())
   await until('the rows are deleted', 60_000, () => count(place.data, 'ticks') === 0)
-  await shipped(place.data)
+  await untilStored(place.data)
   await server.stop()
   await assertRestored(place)
   assert.equal(count(await assertRestored(place, full), 'ticks'), 2_000, 'before the retention')
@@ -118,7 +113,7 @@ test('retention, dropped tables, compact and a start after it: the copy is equal
   assert.equal(compacted.status, 0, compacted.stderr)
   assert.ok((await readFile(join(place.data, 'query.db'))).length < before, 'the file is shorter')
   const again = await serve(place.flags)
-  await shipped(place.data)
+  await untilStored(place.data)
   await again.stop()
   await assertRestored(place)
   assert.equal((await readdir(place.target)).length, 1, 'one generation')
@@ -189,11 +184,11 @@ test('an upgrade of the schema: moments before and after it can be restored, and
   await createOlderSchema({ engine: 'sqlite', dataFolder: place.data, databaseUrl: '' }, older)
   const writers = startWriters(replicationOptions(place.data, `file://${place.target}`), { count: 1 })
   await writers.logged('a base of the backup is stored')
-  await shipped(place.data)
+  await untilStored(place.data)
   const before = Date.now()
   await writers.stop()
   const upgrading = await serve(place.flags)
-  await shipped(place.data)
+  await untilStored(place.data)
   await upgrading.stop()
   assert.equal((await readdir(place.target)).length, 1, 'one generation')
   assert.equal(readVersion(await assertRestored(place)), MIGRATIONS.length)
@@ -220,7 +215,7 @@ test(
       const query = await administer(server)
       await query('CREATE TABLE notes (id Integer PRIMARY KEY)')
       await query('INSERT INTO notes VALUES (1)')
-      await shipped(place.data)
+      await untilStored(place.data)
       await server.stop()
       const moved = await runGatehouse(['move', '--data', place.data, '--to', database.url])
       assert.equal(moved.status, 0, moved.stderr)

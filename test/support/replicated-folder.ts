@@ -10,6 +10,7 @@ import type { ReplicationOptions } from '../../packages/server/src/replication/o
 import { Catalogue } from '../../packages/server/src/replication/restore/catalogue.ts'
 import { makePlan } from '../../packages/server/src/replication/restore/plan.ts'
 import { writeDatabases } from '../../packages/server/src/replication/restore/restore.ts'
+import { readStatus } from '../../packages/server/src/replication/spool/status.ts'
 import type { Target } from '../../packages/server/src/replication/target/target.ts'
 import { until } from './until.ts'
 
@@ -121,6 +122,18 @@ function killOne(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {}
+}
+
+/**
+ * Until everything of now can be restored. Something may commit all the time, such as the keeper of views, and then there is always a
+ * change that is not stored yet.
+ */
+export async function untilStored(dataFolder: string): Promise<void> {
+  const now = Date.now()
+  await until('everything is stored', 60_000, () => {
+    const { at = 0, moment = 0, behindSince, base } = readStatus(dataFolder) ?? {}
+    return base !== undefined && (moment > now || (at > now && behindSince === undefined))
+  })
 }
 
 /** Restores the databases as they were, without what a command does besides. Returns the moment. */

@@ -12,6 +12,7 @@ import { readStatus } from '../../../packages/server/src/replication/spool/statu
 import { ADMIN, signIn } from '../../support/demo-user.ts'
 import { createPostgresDatabase, type PostgresDatabase, stopOwnPostgres } from '../../support/postgres.ts'
 import { type RunningProcess, runGatehouse, serveProcess } from '../../support/process.ts'
+import { untilStored } from '../../support/replicated-folder.ts'
 import { until } from '../../support/until.ts'
 
 const DAY = 86_400_000
@@ -41,11 +42,7 @@ test('on SQLite: a copy of backup_url has the bars and goes on', async () => {
   const backup = ['--backup-url', `file://${join(scratch, 'sqlite-target')}`, '--backup-key', BACKUP_KEY]
   const first = await Node.start(['--data', data, ...backup])
   const bars = await outlive(first)
-  const now = Date.now()
-  await until('everything is stored', LIMIT_MS, () => {
-    const { at = 0, behindSince, base } = readStatus(data) ?? {}
-    return at > now && behindSince === undefined && base !== undefined
-  })
+  await untilStored(data)
   await first.stop()
   await gatehouse('restore', backup[1] ?? '', '--data', restored, '--backup-key', BACKUP_KEY)
   const second = await Node.start(['--data', restored])
