@@ -95,6 +95,6 @@ test('a restore onto a disk that is too small says so, and leaves nothing', { sk
   const words = ['--data', folder, '--backup-key', STORED_KEY.toString('base64')]
   const restored = await runGatehouse(['restore', `file://${source}`, ...words])
   assert.equal(restored.status, 1)
-  assert.match(restored.stderr, /no space left/i)
+  assert.match(restored.stderr, /The disk of the data folder is full/)
   assert.deepEqual(await readdir(folder), [])
 })
