@@ -19,7 +19,10 @@ export class Bounds {
   #exact: { holdings: Holdings; readonly time: number } | undefined
   /** Topics that this node has published to. */
   readonly #known = new Set<string>()
+  #reading: Promise<void> | undefined
   #turn: Promise<unknown> = Promise.resolve()
+  /** How many requests publish in turn, or wait for it. */
+  #inTurns = 0
 
   constructor(stream: FeedStream, topics: StreamTopics, clock: Clock) {
     this.#stream = stream
@@ -27,9 +30,9 @@ export class Bounds {
     this.#clock = clock
   }
 
-  /** Publishes if there is room. Near the bounds requests wait for one another. */
+  /** Publishes if there is room, in the order of the calls. Near the bounds requests wait for one another. */
   async publish<T>(feed: Feed, messages: readonly NewMessage[], act: () => Promise<T>): Promise<T> {
-    if (!(await this.#fitsCertainly(feed, messages)))
+    if (!(await this.#fitsCertainly(feed, messages)) || this.#inTurns > 0)
       return this.#inTurn(() => this.#publishExactly(feed, messages, act))
     this.#exact = undefined
     return act()
@@ -42,11 +45,7 @@ export class Bounds {
   }
 
   async #fitsCertainly(feed: Feed, messages: readonly NewMessage[]): Promise<boolean> {
-    if (this.#atMost === undefined || this.#clock() - this.#atMost.time > FRESH_MS) {
-      const { subjects, bytes } = await this.#stream.head()
-      this.#atMost = { topics: subjects, bytes, time: this.#clock() }
-    }
-    const atMost = this.#atMost
+    const atMost = await this.#readAtMost()
     let bytes = 0
     const added = new Set<string>()
     for (const { topic, data } of messages) {
@@ -60,6 +59,21 @@ export class Bounds {
     atMost.bytes += bytes
     this.#learn(added, messages)
     return true
+  }
+
+  /** Read once for all that wait for it: a request whose own reading took longer would be overtaken. */
+  async #readAtMost(): Promise<{ topics: number; bytes: number }> {
+    if (this.#atMost !== undefined && this.#clock() - this.#atMost.time <= FRESH_MS) return this.#atMost
+    this.#reading ??= this.#stream
+      .head()
+      .then(({ subjects, bytes }) => {
+        this.#atMost = { topics: subjects, bytes, time: this.#clock() }
+      })
+      .finally(() => {
+        this.#reading = undefined
+      })
+    await this.#reading
+    return this.#atMost ?? this.#readAtMost()
   }
 
   async #publishExactly<T>(feed: Feed, messages: readonly NewMessage[], act: () => Promise<T>): Promise<T> {
@@ -96,7 +110,8 @@ export class Bounds {
   }
 
   #inTurn<T>(act: () => Promise<T>): Promise<T> {
-    const result = this.#turn.then(act)
+    this.#inTurns++
+    const result = this.#turn.then(act).finally(() => this.#inTurns--)
     this.#turn = result.catch(() => {})
     return result
   }

@@ -51,6 +51,9 @@ export class StreamStore implements FeedStore {
   #feed: Feed
   #epoch: string
   #follower: StreamFollower | undefined
+  /** Removals whose topics are being looked up, and when the last of them is done. */
+  #lookups = 0
+  #looked: Promise<unknown> = Promise.resolve()
 
   static async open(env: StreamEnv, stream: FeedStream, feed: Feed): Promise<StreamStore> {
     const { epoch } = await stream.head()
@@ -78,10 +81,10 @@ export class StreamStore implements FeedStore {
     return this.#epoch
   }
 
-  /** The stream has been changed. */
   /** NATS keeps no earlier states. */
   delayed(): undefined {}
 
+  /** The stream has been changed. */
   async update(feed: Feed): Promise<void> {
     this.#feed = feed
     this.#bounds.forget()
@@ -135,9 +138,19 @@ export class StreamStore implements FeedStore {
     return { seq: published.seqs.at(-1) ?? 0, isRepeated: published.isRepeated }
   }
 
-  /** Topics that hold nothing are not removed. */
+  /** Topics that hold nothing are not removed. What comes after a removal waits until it is known whether it is one. */
   async #withoutVainRemovals(messages: readonly NewMessage[]): Promise<readonly NewMessage[]> {
-    if (messages.every(({ data }) => data !== undefined)) return messages
+    if (messages.every(({ data }) => data !== undefined)) {
+      if (this.#lookups > 0) await this.#looked
+      return messages
+    }
+    this.#lookups++
+    const kept = this.#looked.then(() => this.#findRemovals(messages)).finally(() => this.#lookups--)
+    this.#looked = kept.catch(() => {})
+    return kept
+  }
+
+  async #findRemovals(messages: readonly NewMessage[]): Promise<readonly NewMessage[]> {
     const holds = new Map<string, boolean>()
     const kept: NewMessage[] = []
     for (const message of messages) {
