@@ -76,7 +76,7 @@ describe('receivers of others', { skip: missing }, () => {
     const python = await findAiosmtpd()
     if (typeof python === 'string') throw new Error(python)
     folder = await mkdtemp(join(tmpdir(), 'gatehouse-mail-'))
-    mail = await startAiosmtpd(python.python, folder, false)
+    mail = await startAiosmtpd(python.python, folder)
     server = await startTestServer(opened.place, {
       flags: {
         '--demo': 'true',
@@ -163,7 +163,7 @@ describe('receivers of others', { skip: missing }, () => {
     await writeFile(join(CACHE, 'package.json'), '{"private":true}')
     await npm(['install', '--no-save', '--loglevel=error', 'adaptivecards@3.0.6'], CACHE)
     const program = `
-      const { AdaptiveCard, SerializationContext, Versions } = require('adaptivecards')
+      const { AdaptiveCard, SerializationContext, Versions } = require('adaptivecards/dist/adaptivecards.js')
       const card = new AdaptiveCard()
       const context = new SerializationContext(Versions.v1_4)
       card.parse(JSON.parse(process.argv[1]), context)
