@@ -76,7 +76,7 @@ test('moved to PostgreSQL, kept there by two nodes, and moved back', async () =>
   await gatehouse('move', '--data', data, '--to', url)
 
   const shared = ['--database-url', url, '--issuer', 'http://localhost:5997']
-  const masterKey = (await readFile(join(data, 'master.key'), 'utf8')).trim()
+  const masterKey = await readFile(join(data, 'master.key'), 'base64')
   const nodes = [
     await Node.start(['--data', data, ...shared]),
     await Node.start(['--data', join(scratch, 'second'), '--master-key', masterKey, ...shared]),
@@ -183,10 +183,10 @@ class Node {
   }
 
   async #send(path: string, body?: string): Promise<Response> {
-    const headers = { authorization: `Bearer ${this.#token}`, 'content-type': 'text/plain; charset=utf-8' }
+    const authorization = `Bearer ${this.#token}`
     return fetch(`http://127.0.0.1:${this.#program.port}${path}`, {
       method: 'POST',
-      headers,
+      headers: { authorization, ...(body !== undefined && { 'content-type': 'text/plain; charset=utf-8' }) },
       ...(body !== undefined && { body }),
     })
   }
