@@ -134,8 +134,7 @@ class Server implements OracleServer {
       databaseUrl === ''
         ? []
         : ['--database-url', databaseUrl, '--master-key', MASTER_KEY, '--issuer', 'http://localhost:5998']
-    const limits = ['--log-level', 'error', '--stop-delay', '0']
-    const program = await serveProcess(['--demo', 'true', '--data', folder, ...database, ...limits])
+    const program = await serveProcess(['--demo', '--data', folder, ...database])
     const form = { grant_type: 'password', username: 'admin', password: 'admin-please-change', client_id: 'demo-cli' }
     const response = await fetch(`http://127.0.0.1:${program.port}/connect/token`, {
       method: 'POST',
