@@ -9,7 +9,6 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { IS_LONG_RUN } from '../../support/engines.ts'
 import { until } from '../../support/until.ts'
@@ -54,8 +53,7 @@ test(`${ROUNDS} times kill -9, and databases with the files of another time`, as
           `DELETE FROM t WHERE id BETWEEN ${choice.below(last + 1)} AND ${choice.below(last + 1) % 50}`,
         )
       }
-      server.process.kill('SIGKILL')
-      await once(server.process, 'exit')
+      await stop(server)
       // What a copy of the folder at this moment has; the database may then meet files of another round.
       const kept = join(scratch, `round-${round}`)
       cpSync(folder, kept, { recursive: true })
@@ -108,13 +106,15 @@ async function must(server: Started, statement: string): Promise<unknown[][]> {
 }
 
 async function start(dataFolder: string): Promise<Started> {
-  const child = spawn(process.execPath, [PROGRAM, dataFolder], { stdio: ['ignore', 'pipe', 'ignore'] })
+  const child = spawn(process.execPath, [PROGRAM, dataFolder], { stdio: ['ignore', 'pipe', 'pipe'] })
+  child.stderr.resume()
   const [line] = await once(child.stdout, 'data')
+  child.stdout.resume()
   return { url: String(line).trim(), process: child }
 }
 
+/** Its query processes, which share its stderr, end a moment after it and may replace files until then: `close` comes after them. */
 async function stop({ process: child }: Started): Promise<void> {
   child.kill('SIGKILL')
-  await once(child, 'exit')
-  await sleep(50)
+  await once(child, 'close')
 }
