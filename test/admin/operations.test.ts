@@ -156,6 +156,9 @@ onEveryEngineInLongRuns('operations', (place, engine) => {
   })
 
   test('the rights that are shown are those that count', async () => {
+    await until('the views of the demonstration are built', 30_000, async () =>
+      (await get('/admin/views')).items.every(({ state }: Body) => state === 'ready'),
+    )
     const { tables } = await get('/admin/users/alice/rights')
     const token = await requestToken('alice', 'wonderland-1')
     for (const { name, rights } of tables.items as Body[]) {

@@ -7,6 +7,7 @@ import { DEMO_DOCUMENTS } from '../../packages/server/src/declarative/demo-docum
 import { type BoardBody, faultsOfNew, type QueryBody } from '../../packages/server/src/query/saved/document-schema.ts'
 import { onEveryEngine, onEveryEngineInLongRuns } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 import { CALLERS, caller, startQueryServer } from './query-server.ts'
 
 interface Reply {
@@ -281,6 +282,10 @@ onEveryEngineInLongRuns('saved documents', (place, engine) => {
   test('the demonstration brings a board and queries that run, and live tiles that can be live', async () => {
     for (const { id: _id, owner: _owner, ...document } of DEMO_DOCUMENTS)
       assert.deepEqual(faultsOfNew(document), [], document.name)
+    await until('the views of the demonstration are built', 30_000, async () => {
+      const { items } = (await admin('GET', '/admin/views')).body
+      return (items as { state: string }[]).every(({ state }) => state === 'ready')
+    })
     const listed = await call('alice', 'GET', '/saved?prefix=')
     const ids = (listed.body.items as { id: string }[]).map(({ id }) => id).filter((id) => id.startsWith('demo-'))
     assert.ok(ids.length >= 4 && ids.includes('demo-market'), ids.join())
