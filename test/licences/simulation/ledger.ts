@@ -123,13 +123,14 @@ export class Ledger {
       .join(', ')
   }
 
-  /** Who is refused has nothing, or has lost something meanwhile. */
+  /** Who is refused has nothing, or has lost something meanwhile; a node without its database decides by what it last knew. */
   requireNothing(person: Person, sent: number): void {
-    const all = PRODUCTS.map((product) => this.#periods.get(`${person} ${product}`)?.at(-1))
-    if (all.some((last) => last === undefined || last.since > sent - ANOTHER_NODE_MS)) return
+    const since = sent - (this.faultAt > sent - CALM_MS ? CALM_MS : ANOTHER_NODE_MS)
+    const all = PRODUCTS.map((product) => this.#periods.get(`${person} ${product}`) ?? [])
+    if (all.some((periods) => (periods.at(-1)?.since ?? NEVER) > sent - ANOTHER_NODE_MS)) return
     assert.ok(
-      all.every((last) => last?.access === 'none'),
-      `${person} is refused`,
+      all.every((periods) => periods.some(({ access, until }) => access === 'none' && until > since)),
+      `${person} is refused: ${Object.keys(VENUES).map((venue) => this.#describe(person, venue))}`,
     )
   }
 
