@@ -160,8 +160,8 @@ export function openPlaces(env: PlacesEnv) {
       await lockPlaces(database.engine, tx, product, holder)
       const places = createPlaces(tx)
       const events: AuditEvent[] = []
-      const end: PlaceChange['end'] = async (ended, last, reason) => {
-        if (await places.remove(ended)) events.push(closedEvent(ended, last, reason))
+      const end: PlaceChange['end'] = async (ended, at, reason) => {
+        if (await places.remove(ended)) events.push(closedEvent(ended, at, reason))
       }
       const now = clock()
       const held: Place[] = []
@@ -202,7 +202,7 @@ interface PlaceChange {
   readonly others: readonly Place[]
   readonly now: number
   readonly firm: string
-  end(place: Place, last: number, reason: EndReason): Promise<void>
+  end(place: Place, at: number, reason: EndReason): Promise<void>
   record(event: AuditEvent): void
 }
 
@@ -284,8 +284,10 @@ function holderName({ subject: { kind, id } }: SubjectFacts): string {
   return `${kind}:${id}`
 }
 
-function closedEvent({ product, holder, session }: Place, last: number, reason: EndReason): AuditEvent {
+/** Who has the place next may have it from `end` on, in the same millisecond: at no instant of the log have both. */
+function closedEvent({ product, holder, session, taken_at }: Place, end: number, reason: EndReason): AuditEvent {
   const actor = holder.slice(holder.indexOf(':') + 1)
+  const last = Math.max(taken_at, end - 1)
   return {
     event: 'licence.closed',
     ...{ actor, target: product },
