@@ -1,4 +1,5 @@
 /** The feeds of a node, the entry of this folder: opens them where the settings say, follows their declarations, and has their routes. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Authenticate, Clock } from 'gatehouse-protocol'
 import type { ApiRoute } from '../http/openapi.ts'
 import type { RouteGroup } from '../http/route.ts'
@@ -70,6 +71,8 @@ export interface Feeds {
 
 const RELOAD = { firstMs: 200, longestMs: 5_000 }
 const COUNT_MS = 10_000
+/** The time of a reload in NATS that what follows it waits for. */
+const NATS_MS = 1_000
 
 export function openFeeds(options: FeedsOptions): Feeds {
   const { definitions, bus, authenticate, stepUp, licences, delays, clock, logger, metrics, onChanged } = options
@@ -92,9 +95,14 @@ export function openFeeds(options: FeedsOptions): Feeds {
   const maxPerCaller = () => limits.eventStreams
   const endpoints = new FeedEndpoints({ feeds: service, authenticate, bus, clock, maxPerCaller })
   const closing = new AbortController()
-  const unsubscribe = bus.subscribe(({ kind }) =>
-    kind === 'feeds-changed' ? retryUntilDone(() => service.reload(), RELOAD, onError, closing.signal) : undefined,
-  )
+  const unsubscribe = bus.subscribe(({ kind }) => {
+    if (kind !== 'feeds-changed') return undefined
+    const reloaded = retryUntilDone(() => service.reload(), RELOAD, onError, closing.signal)
+    // Licensed data of other places waits for what has not taken effect: not for NATS, which may be away for long.
+    return options.place.kind === 'nats'
+      ? Promise.race([reloaded, sleep(NATS_MS, undefined, { ref: false })])
+      : reloaded
+  })
   const counting = countUsage(service, metrics, onError)
   return {
     service,

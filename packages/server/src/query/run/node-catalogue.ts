@@ -1,5 +1,6 @@
 /** The catalogue of this node: loaded from the database and reloaded when any node of the cluster changes it. */
 import type { Bus } from '../../events/bus.ts'
+import { type Backoff, retryUntilDone } from '../../lib/retry.ts'
 import { type AttributeSource, attributeViews, NO_ATTRIBUTES } from '../catalogue/attributes.ts'
 import { type CatalogueChange, readDefinition } from '../catalogue/definition.ts'
 import { NO_LICENCES, type TableLicences } from '../catalogue/licences.ts'
@@ -20,6 +21,8 @@ export interface NodeCatalogueOptions {
   readonly licences?: Pick<TableLicences, 'covers' | 'delays'> | undefined
 }
 
+const RELOAD: Backoff = { firstMs: 50, longestMs: 1_000 }
+
 export class NodeCatalogue {
   readonly #engine: Engine
   readonly #bus: Bus
@@ -32,6 +35,7 @@ export class NodeCatalogue {
   #loading: Promise<void> | undefined
   #isStale = false
   readonly #unsubscribe: () => void
+  readonly #closing = new AbortController()
   readonly #listeners = new Set<() => void>()
 
   private constructor({
@@ -50,7 +54,10 @@ export class NodeCatalogue {
     this.#settle = settle ?? (async () => {})
     this.#requireUpgraded = requireUpgraded ?? (async () => {})
     this.#unsubscribe = bus.subscribe(({ kind }) =>
-      kind === 'catalogue-changed' || kind === 'attributes-changed' ? this.refresh().catch(onError) : undefined,
+      // A row filter that was not taken over would show rows until the next change.
+      kind === 'catalogue-changed' || kind === 'attributes-changed'
+        ? retryUntilDone(() => this.refresh(), RELOAD, onError, this.#closing.signal)
+        : undefined,
     )
   }
 
@@ -111,6 +118,7 @@ export class NodeCatalogue {
   }
 
   close(): void {
+    this.#closing.abort()
     this.#unsubscribe()
   }
 
