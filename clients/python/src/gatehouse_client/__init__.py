@@ -11,9 +11,18 @@ from .alerts import (
 )
 from .async_gate import AsyncGate
 from .auth import Auth, ClientSecret, Device, DevicePrompt, Password, RefreshToken, Token
-from .errors import AuthError, GatehouseConnectionError, GatehouseError, Position, QueryError, StepUpNeeded
+from .errors import (
+    AuthError,
+    GatehouseConnectionError,
+    GatehouseError,
+    LicenceNeeded,
+    Position,
+    QueryError,
+    StepUpNeeded,
+)
 from .feed import AsyncFeed, AsyncFeedSubscription, FeedMessage, FeedTopic, KeptMessage, PublishProgress
 from .gate import Gate, Live, Query, Stream, Subscription, Table
+from .licences import Licence, LicenceLabel
 from .live import AsyncLive, Change, Replaced
 from .protocol import State, StateChange
 from .query import AsyncQuery, Result
@@ -56,6 +65,9 @@ __all__ = [
     "GatehouseConnectionError",
     "GatehouseError",
     "KeptMessage",
+    "Licence",
+    "LicenceLabel",
+    "LicenceNeeded",
     "Live",
     "Parameters",
     "Password",

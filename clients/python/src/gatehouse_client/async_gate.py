@@ -12,6 +12,7 @@ from .auth import Auth
 from .errors import closed_error
 from .feed import AsyncFeed, AsyncFeedSubscription
 from .http import Http
+from .licences import Licence, read_licence
 from .live import AsyncLive
 from .query import AsyncQuery, Result, is_reading, read_result
 from .stream import AsyncStream
@@ -92,6 +93,10 @@ class AsyncGate:
     def feed(self, name: str) -> AsyncFeed:
         """A feed by name: publish messages, subscribe to them, read what is kept."""
         return AsyncFeed(self._http, name, self._lives.add)
+
+    async def licences(self) -> list[Licence]:
+        """The products of market data, with what the caller has of each, and why."""
+        return [read_licence(item) for item in (await self._http.json("/licences", method="GET"))["items"]]
 
     @property
     def alerts(self) -> AsyncAlerts:

@@ -6,11 +6,13 @@ import itertools
 import ssl
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from . import arrow
 from .async_gate import AsyncGate
 from .auth import Auth
+from .licences import Licence, LicenceLabel
 from .live import AsyncLive, Change
 from .portal import Portal, within
 from .protocol import State, StateChange
@@ -97,6 +99,10 @@ class Gate:
         """A feed by name: publish messages, subscribe to them, read what is kept."""
         return Feed(self._gate.feed(name), self._portal)
 
+    def licences(self) -> list[Licence]:
+        """The products of market data, with what the caller has of each, and why."""
+        return self._portal.run(self._gate.licences())
+
     @property
     def alerts(self) -> Alerts:
         """The alerts of the caller."""
@@ -145,6 +151,11 @@ class Query:
         # Many at a time: a row costs no change of threads.
         for rows in self._portal.iterate(self._query.pieces):
             yield from rows
+
+    @property
+    def licences(self) -> tuple[LicenceLabel, ...]:
+        """What is delayed, or left out: known when the first rows have been read."""
+        return self._query.licences
 
     def rows(self) -> list[Row]:
         """All rows."""
@@ -274,6 +285,16 @@ class Live:
     def method(self) -> str | None:
         """How the server keeps it up to date, after the first change: ``keys``, ``rerun`` or ``clock``."""
         return self._live.method
+
+    @property
+    def licences(self) -> tuple[LicenceLabel, ...]:
+        """What is delayed, or left out, after the first change."""
+        return self._live.licences
+
+    @property
+    def as_of(self) -> datetime | None:
+        """The delayed rows are as of this time."""
+        return self._live.as_of
 
     def __iter__(self) -> Live:
         return self
