@@ -89,6 +89,7 @@ const LONG = [
   'feeds/nats-latency',
   'identity/hash-queue',
   'identity/timing',
+  'licences/demo',
   'licences/faults',
   'licences/partition',
   'mail/links',

@@ -223,7 +223,13 @@ test('prices of the demonstration move on the start page of the site and of the 
   const view = await scene.open('')
   await view.page.locator('.live-price', { hasText: 'ACME' }).waitFor()
   await view.page.locator('.live-price:is(.up, .down)').first().waitFor()
+  // Without signing in they are late; a short delay is over sooner.
+  await admin.request('/admin/products/DEMO.L1', {
+    ...{ method: 'PATCH', body: { delay: '2 seconds' } },
+    headers: { 'if-match': '*', 'content-type': 'application/merge-patch+json' },
+  })
   await view.page.goto(`${scene.server.issuer}/`)
+  await view.page.getByText('Without signing in they are 2 seconds late, as they are licensed.').waitFor()
   await view.page.locator('#prices li', { hasText: 'ACME' }).waitFor()
   await view.page.locator('#prices li:is(.up, .down)').first().waitFor()
   assert.match(await view.page.evaluate<string>('getComputedStyle(document.body).fontFamily'), /^Inter/)

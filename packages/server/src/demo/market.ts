@@ -43,7 +43,7 @@ export async function createDemoMarket(
     prices: ({ query }, clock) => ({
       at: ['/demo'],
       limit: 'pages',
-      load: async () => [(await import('./prices.ts')).demoPrices(query, { principal: PRINCIPAL, clock })],
+      load: async () => [(await import('./prices.ts')).demoPrices(query, { principal: PAGE, clock })],
     }),
     start({ ownQuery: query }, { feeds, ...env }) {
       const publish = feeds !== undefined && hasTicker ? publishTo(feeds, PRINCIPAL) : publishNothing
@@ -83,6 +83,16 @@ const PRINCIPAL: Principal = {
   issuedAt: 0,
   expiresAt: Number.MAX_SAFE_INTEGER,
   authTime: undefined,
+}
+
+/** The web application of the demonstration: its start page shows everybody what this one is licensed to show. */
+const PAGE: Principal = {
+  ...PRINCIPAL,
+  subject: 'demo-web',
+  clientId: 'demo-web',
+  scopes: new Set(['Platform/Market']),
+  tokenId: 'demo-start-page',
+  displayName: 'Demonstration start page',
 }
 
 const INTERVAL_MS = 250

@@ -91,8 +91,8 @@ ${healthPanel(frame, readiness)}
 
 /** A script shows it when it has prices. */
 function pricesPanel({ base, language: { messages } }: PageFrame): Html {
-  return html`<section class="panel prices" id="prices" aria-labelledby="prices-title" data-url="${base}/demo/prices">
-<h2 id="prices-title">${messages.prices}</h2><p class="quiet">${messages.pricesLead}</p>
+  return html`<section class="panel prices" id="prices" aria-labelledby="prices-title" data-url="${base}/demo/prices" data-late="${messages.pricesLate}" data-waiting="${messages.pricesWaiting}">
+<h2 id="prices-title">${messages.prices}</h2><p class="quiet">${messages.pricesLead} <span class="late" aria-live="polite"></span></p>
 <ul></ul></section>
 `
 }

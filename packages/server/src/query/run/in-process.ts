@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { readParameters } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
+import type { LicenceLabel } from '../catalogue/licence-labels.ts'
 import type { TextEncoding } from '../model/result.ts'
 import { asUnavailable } from '../unavailable.ts'
 import type { QueryResult } from './call.ts'
@@ -25,6 +26,8 @@ export interface StatementResult {
   /** As in JSON: decimals and times are texts. */
   readonly rows: readonly Readonly<Record<string, unknown>>[]
   readonly rowsAffected: number | undefined
+  /** What is delayed, or left out. */
+  readonly labels: readonly LicenceLabel[]
 }
 
 const ENCODING: TextEncoding = { format: 'ndjson', rows: 'objects', integers: 'numbers' }
@@ -51,7 +54,7 @@ async function readResult({ result, run }: Ran): Promise<StatementResult> {
   try {
     const rows = parseLines(await readText(result))
     run.succeed(rows.length)
-    return { rows, rowsAffected: result.kind === 'rows' ? result.rowsAffected : undefined }
+    return { rows, rowsAffected: result.kind === 'rows' ? result.rowsAffected : undefined, labels: run.labels }
   } catch (error) {
     run.fail(error)
     throw error

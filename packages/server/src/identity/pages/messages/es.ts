@@ -244,9 +244,11 @@ export const es: Messages = {
   discovery: 'Descubrimiento de OpenID Connect',
   openApi: 'Descripción OpenAPI',
   keys: 'Claves de firma (JWKS)',
-  prices: 'Precios en directo',
+  prices: 'Precios',
   pricesLead:
     'Inventados por el mercado de demostración. En la consola puede consultarlos, representarlos y suscribirse a ellos.',
+  pricesLate: 'Sin iniciar sesión llegan {seconds} segundos más tarde, como indica su licencia.',
+  pricesWaiting: 'Los primeros se muestran cuando son lo bastante antiguos para verse sin iniciar sesión.',
   recent: 'Trabajo reciente',
   recentKind: { statement: 'Sentencia', query: 'Consulta guardada', board: 'Panel', table: 'Tabla' },
   health: 'Estado',

@@ -246,9 +246,11 @@ export const fr: Messages = {
   discovery: 'Découverte OpenID Connect',
   openApi: 'Description OpenAPI',
   keys: 'Clés de signature (JWKS)',
-  prices: 'Cours en direct',
+  prices: 'Cours',
   pricesLead:
     'Inventés par le marché de démonstration. Dans la console, vous pouvez les interroger, les tracer et vous y abonner.',
+  pricesLate: 'Sans connexion, ils ont {seconds} secondes de retard, comme le prévoit leur licence.',
+  pricesWaiting: 'Les premiers s’affichent dès qu’ils sont assez anciens pour être vus sans connexion.',
   recent: 'Travaux récents',
   recentKind: { statement: 'Instruction', query: 'Requête enregistrée', board: 'Tableau de bord', table: 'Table' },
   health: 'État',

@@ -3,7 +3,8 @@
 {
   const panel = document.getElementById('prices')
   const list = panel.querySelector('ul')
-  const { url } = panel.dataset
+  const note = panel.querySelector('.late')
+  const { url, late, waiting: soon } = panel.dataset
   const INTERVAL_MS = 1000
   const MOST_POINTS = 60
   const FEWEST_POINTS = 8
@@ -17,9 +18,11 @@
     try {
       const response = await fetch(url, { cache: 'no-store', signal: AbortSignal.timeout(5 * INTERVAL_MS) })
       if (!response.ok) return
-      const { prices } = await response.json()
+      const { prices, delay, waiting = false } = await response.json()
       for (const { symbol, bid, ask } of prices) show(symbol, (Number(bid) + Number(ask)) / 2)
-      panel.hidden = prices.length === 0
+      panel.hidden = prices.length === 0 && !waiting
+      const text = waiting ? soon : delay === undefined ? '' : late.replace('{seconds}', delay)
+      if (note.textContent !== text) note.textContent = text
     } catch {
       // The panel of the health says what is wrong.
     }
