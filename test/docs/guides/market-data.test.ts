@@ -46,7 +46,7 @@ test('Sell two markets: real-time, delayed, counted', async (t) => {
   await watcher.prints(/starts over \(Rights\)[\s\S]*\+\tSOUTH\t/)
   await guide.run('product places NORTH.L1')
   await guide.run('select count(*)')
-  await watcher.prints(/Licence\.Displaced/)
+  await watcher.prints(/starts over \(Rights\)[\s\S]*starts over \(Rights\)/)
   const report = await guide.run('usage --month')
   assert.match(report, /,NORTH\.L1,user,[^,]*,,\w+,billable,delayed,.*,0$/m)
   assert.match(report, /,NORTH\.L1,client,feed-handler,,\w+,exempt,realtime,.*,0$/m)
