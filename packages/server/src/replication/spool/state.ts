@@ -145,17 +145,23 @@ export class SpoolState {
     changed: ReadonlyMap<string, { readonly sums: PageSums; readonly pages: Iterable<number> }>,
   ): void {
     const { name, number, hash, since, time, isComplete } = object
-    writeFileSync(this.#path(name), sealed, { mode: 0o600 })
     const insert = this.#database.prepare(
       'insert into spooled (name, number, hash, bytes, since, time, complete) values (?, ?, ?, ?, ?, ?, ?)',
     )
-    this.#database
-      .transaction(() => {
-        insert.run(name, number, hash, sealed.length, since, time, Number(isComplete))
-        this.put('chain', chain)
-        for (const [database, { sums, pages }] of changed) this.#storeSums(database, sums, pages)
-      })
-      .immediate()
+    try {
+      writeFileSync(this.#path(name), sealed, { mode: 0o600 })
+      this.#database
+        .transaction(() => {
+          insert.run(name, number, hash, sealed.length, since, time, Number(isComplete))
+          this.put('chain', chain)
+          for (const [database, { sums, pages }] of changed) this.#storeSums(database, sums, pages)
+        })
+        .immediate()
+    } catch (error) {
+      // What of it was written would take the last room of a full disk.
+      rmSync(this.#path(name), { force: true })
+      throw error
+    }
   }
 
   #storeSums(database: string, sums: PageSums, pages: Iterable<number>): void {
