@@ -46,9 +46,9 @@ function canMount(): boolean {
   }
 }
 
-async function mountSmall(folder: string, mebibytes: number): Promise<void> {
+async function mountSmall(folder: string, size: string): Promise<void> {
   await mkdir(folder, { recursive: true })
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m,mode=700`, 'none', folder])
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size},mode=700`, 'none', folder])
   mounted.push(folder)
 }
 
@@ -57,7 +57,7 @@ test('the disk of the spool is full: writers go on, and once the target is back 
 }, async () => {
   const dataFolder = join(scratch, 'data')
   const spool = join(dataFolder, 'replication')
-  await mountSmall(spool, 6)
+  await mountSmall(spool, '6m')
   const writers = startWriters(replicationOptions(dataFolder, s3.url), { env: ENVIRONMENT, count: 1 })
   await writers.logged('a base of the backup is stored')
   s3.answer = () => 'away'
@@ -91,10 +91,10 @@ test('the disk of the spool is full: writers go on, and once the target is back 
 test('a restore onto a disk that is too small says so, and leaves nothing', { skip }, async () => {
   const { source } = await storeBackup(scratch)
   const folder = join(scratch, 'small')
-  await mountSmall(folder, 1)
+  await mountSmall(folder, '256k')
   const words = ['--data', folder, '--backup-key', STORED_KEY.toString('base64')]
   const restored = await runGatehouse(['restore', `file://${source}`, ...words])
   assert.equal(restored.status, 1)
-  assert.match(restored.stderr, /The disk of the data folder is full/)
+  assert.match(restored.stderr, /^gatehouse: The disk is full: free some space\n$/)
   assert.deepEqual(await readdir(folder), [])
 })

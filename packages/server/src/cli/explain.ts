@@ -26,6 +26,8 @@ export function explain(error: unknown): string | undefined {
     return `The database requires a password (${error.message}). Check GATEHOUSE_DATABASE_URL.`
   const fileError = FILE_ERRORS.get(code)
   if (fileError !== undefined && 'path' in error) return `${fileError}: ${'dest' in error ? error.dest : error.path}`
+  // A write to a file that is open names no path.
+  if (code === 'ENOSPC') return `${fileError}: free some space`
   const sqliteError = SQLITE_ERRORS.find(([prefix]) => code.startsWith(prefix))?.[1]
   if (sqliteError !== undefined) return `${sqliteError} (${error.message}).`
   return undefined
