@@ -171,7 +171,12 @@ onEveryEngine('what is derived from rows', (source, engine) => {
   test('the last moment: nothing is younger for a delayed caller than its licence says, and nothing is sent again', async (t) => {
     const place = await restored(t)
     const first = await place.query('SELECT id FROM ticks ORDER BY id')
-    if (Date.now() < insertedAt + DELAY_S * 1_000 && first.status === 200) assert.deepEqual(first.body.Rows, [[1]])
+    // The first one is old enough or not, by how long the restore took.
+    if (Date.now() < insertedAt + DELAY_S * 1_000 && first.status === 200)
+      assert.ok(
+        first.body.Rows.every(([id]: [number]) => id === 1),
+        JSON.stringify(first.body.Rows),
+      )
     const written = Date.now()
     await must(place, 'INSERT INTO ticks VALUES (3, 3)')
     await until('the rows are there after the delay', DELAY_S * 2_000 + 5_000, async () => {
@@ -189,18 +194,19 @@ onEveryEngine('what is derived from rows', (source, engine) => {
     assert.ok(!sentBefore.includes(end?.headers['webhook-id'] ?? ''))
   })
 
-  test('an earlier moment: all of it is of then, and what waited is sent with the id of then', async (t) => {
+  test('an earlier moment: all of it is of then, and what waited then is not sent', async (t) => {
     receiver.received.length = 0
     const place = await restored(t, earlier)
     await assertDerived(place, TRADES)
     assert.deepEqual(await ask(place, 'SELECT id FROM ticks ORDER BY id'), [[1]])
-    await until('what waited was sent', 60_000, () => ofAlert().length === 1)
-    assert.equal(ofAlert()[0]?.headers['webhook-id'], held)
-    // Both fire still, as then.
+    // Both fire still, as then. What waits in a lane leaves in order: if it had been kept, it would be the first.
     await setLevel(place, 1, 1)
-    await until('the end was sent', 30_000, () => ofAlert().length === 2)
-    assert.deepEqual(ofAlert()[1]?.body.data.instances[0].key, [1])
-    assert.ok(!sentBefore.includes(ofAlert()[1]?.headers['webhook-id'] ?? ''))
+    await until('the end was sent', 30_000, () => ofAlert().length > 0)
+    const [end] = ofAlert()
+    assert.notEqual(end?.headers['webhook-id'], held)
+    assert.equal(end?.body.type, 'alert.resolved')
+    assert.deepEqual(end?.body.data.instances[0].key, [1])
+    assert.ok(!sentBefore.includes(end?.headers['webhook-id'] ?? ''))
   })
 
   /** A hundred old ones, and the others of the last hours. */
