@@ -1,4 +1,4 @@
-/** What is published without waiting for replies is stored in its order, however far away NATS is. */
+/** What is published without waiting for replies is stored in its order, however far away NATS is, and also by a repetition. */
 import assert from 'node:assert/strict'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
@@ -6,7 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FeedStore } from '../../packages/server/src/feeds/engine.ts'
 import { openNatsFeeds } from '../../packages/server/src/feeds/nats/engine.ts'
 import { startNats, whyWithoutNats } from '../support/nats-server.ts'
-import { ALL, HISTORY, LATEST, publish, readAll, show, Workbench } from './suite/engine-under-test.ts'
+import { until } from '../support/until.ts'
+import { ALL, createMessages, HISTORY, LATEST, publish, readAll, show, Workbench } from './suite/engine-under-test.ts'
 
 /** Of each direction. */
 const DELAY_MS = 20
@@ -59,6 +60,44 @@ test('messages that are on their way at once', { skip: whyWithoutNats() ?? false
   })
 })
 
+test('a request whose reply is lost with its NATS server', { skip: whyWithoutNats() ?? false }, async (t) => {
+  const server = await startNats()
+  t.after(() => server.close())
+  const link = await startSlowLink(Number(new URL(server.url).port))
+  t.after(() => link.close())
+  const engine = await openNatsFeeds({
+    ...{ url: `nats://127.0.0.1:${link.port}`, isDeclared: async () => true },
+    ...{ onError: () => {}, onSkipped: () => {} },
+  })
+  const bench = await Workbench.open({ engine, close: async () => {} })
+  t.after(() => bench.close())
+  const publishOverAKill = async (store: FeedStore, key: string, ...texts: readonly string[]): Promise<void> => {
+    await publish(store, 'Other=0')
+    // It is begun, and its messages are on their way; the replies are not.
+    const published = store.append(createMessages(...texts), { owner: 'publisher', key, fingerprint: 'f' })
+    await until('the key is stored', 5_000, () => store.wasAppended({ owner: 'publisher', key, fingerprint: 'f' }))
+    await sleep(DELAY_MS)
+    link.dropReplies()
+    await sleep(500)
+    await server.kill()
+    await server.start()
+    link.passReplies()
+    await published
+  }
+
+  await t.test('leaves the newest state of a topic', async () => {
+    const store = await bench.create(LATEST)
+    await publishOverAKill(store, 'a', 'A=1', 'B=1', 'A=2', 'B=2')
+    assert.deepEqual(show((await readAll(store, ALL)).messages), ['Other=0', 'A=2', 'B=2'])
+  })
+
+  await t.test('leaves a topic removed', async () => {
+    const store = await bench.create(HISTORY)
+    await publishOverAKill(store, 'b', 'C=1', 'C', 'D=1', 'D', 'D=2')
+    assert.deepEqual(show((await readAll(store, ALL)).messages), ['Other=0', 'D=2'])
+  })
+})
+
 /** One each millisecond. Returns how many. */
 async function publishInARow(act: (index: number) => Promise<unknown>, milliseconds = MILLISECONDS): Promise<number> {
   const sent: Promise<unknown>[] = []
@@ -75,8 +114,16 @@ async function isStored(store: FeedStore, text: string): Promise<boolean> {
   )
 }
 
-async function startSlowLink(port: number): Promise<{ readonly port: number; close(): void }> {
+interface SlowLink {
+  readonly port: number
+  dropReplies(): void
+  passReplies(): void
+  close(): void
+}
+
+async function startSlowLink(port: number): Promise<SlowLink> {
   const sockets = new Set<Socket>()
+  let isDropping = false
   const link = createServer((near) => {
     const far = connect(port, '127.0.0.1')
     for (const [from, to] of [
@@ -84,7 +131,9 @@ async function startSlowLink(port: number): Promise<{ readonly port: number; clo
       [far, near],
     ] as const) {
       sockets.add(from)
-      from.on('data', (data) => setTimeout(() => to.write(data), DELAY_MS))
+      from.on('data', (data) => {
+        if (from === near || !isDropping) setTimeout(() => to.write(data), DELAY_MS)
+      })
       from.on('error', () => to.destroy())
       from.on('close', () => to.destroy())
     }
@@ -92,6 +141,12 @@ async function startSlowLink(port: number): Promise<{ readonly port: number; clo
   await new Promise<void>((resolve) => link.listen(0, '127.0.0.1', resolve))
   return {
     port: (link.address() as AddressInfo).port,
+    dropReplies() {
+      isDropping = true
+    },
+    passReplies() {
+      isDropping = false
+    },
     close() {
       for (const socket of sockets) socket.destroy()
       link.close()

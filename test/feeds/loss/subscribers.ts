@@ -17,15 +17,21 @@ interface Numbered {
   readonly n: number
 }
 
+/** A message of a topic that came after a newer one. */
+export interface Older extends Numbered {
+  readonly newest: number
+  /** Whether the newer one came on an earlier connection. */
+  readonly isResent: boolean
+}
+
 /** What one subscription has received over all its connections. */
 export interface Received {
   readonly wish: Wish
   /** By publisher, in the order of arrival. */
   readonly numbers: Map<string, number[]>
-  /** By topic. */
-  readonly newest: Map<string, number>
-  /** Messages of a topic that came after a newer one. */
-  readonly backwards: Numbered[]
+  /** By topic, with the connection on which it came. */
+  readonly newest: Map<string, { readonly n: number; readonly connection: number }>
+  readonly backwards: Older[]
   isConfirmed: boolean
   position: string | undefined
   resumed: number
@@ -76,7 +82,7 @@ export function subscriber(nodes: Nodes, wishes: readonly Wish[]): Subscriber {
             nodes.faults.push(`a subscription was refused: ${data}`)
           opened.close()
         } else if (message.Confirm === true) confirm(received[Number(message.TransactionID) - 1])
-        else if (message.Action === 'Publish' && target !== undefined) take(target, message)
+        else if (message.Action === 'Publish' && target !== undefined) take(target, message, self.connections)
       })
       opened.on('error', () => {})
       opened.on('close', (code) => {
@@ -145,7 +151,7 @@ export function covers({ feed, topic }: Wish, { Controller, Topic = '' }: Messag
   return Controller === feed && (topic === Topic || (topic.endsWith('*') && Topic.startsWith(topic.slice(0, -1))))
 }
 
-function take(received: Received, { Topic = '', Data, Position, Recovered }: Message): void {
+function take(received: Received, { Topic = '', Data, Position, Recovered }: Message, connection: number): void {
   if (received.wish.resumes) received.position = Position ?? received.position
   if (Recovered === true) received.resumed++
   if (Recovered === false) received.notRecovered++
@@ -154,9 +160,10 @@ function take(received: Received, { Topic = '', Data, Position, Recovered }: Mes
   const numbers = received.numbers.get(p)
   if (numbers === undefined) received.numbers.set(p, [n])
   else numbers.push(n)
-  const newest = received.newest.get(Topic) ?? -1
-  if (n < newest) received.backwards.push({ p, n })
-  else received.newest.set(Topic, n)
+  const newest = received.newest.get(Topic)
+  if (newest !== undefined && n < newest.n)
+    received.backwards.push({ p, n, newest: newest.n, isResent: newest.connection !== connection })
+  else received.newest.set(Topic, { n, connection })
 }
 
 function isNumbered(data: unknown): data is Numbered {

@@ -1,6 +1,6 @@
 /** Compares what subscribers of a loss test received with what was acknowledged. */
 import type { Sent } from './publishers.ts'
-import { covers, type Received, type Subscriber } from './subscribers.ts'
+import { covers, type Older, type Received, type Subscriber } from './subscribers.ts'
 
 export interface Verdict {
   acknowledged: number
@@ -43,11 +43,14 @@ export function judge(sent: ReadonlyMap<string, readonly Sent[]>, subscribers: r
       // One without a reply can be stored after the next one.
       const isUnknown = (name: string, n: number) =>
         publishers.some((each) => each.name === name && each.unknown.has(n))
-      verdict.backwards += one.backwards.filter(({ p, n }) => !isUnknown(p, n)).length
-      const found =
-        one.wish.feed === 'Orders' ? judgeAll(one, publishers, verdict) : judgeLatest(one, publishers, verdict)
-      if (found !== '' && verdict.examples.length < 10)
-        verdict.examples.push(`subscriber ${index}, ${one.wish.feed} ${one.wish.topic}: ${found}`)
+      const backwards = one.backwards.filter(({ p, n }) => !isUnknown(p, n))
+      verdict.backwards += backwards.length
+      const found = [
+        one.wish.feed === 'Orders' ? judgeAll(one, publishers, verdict) : judgeLatest(one, publishers, verdict),
+        ...backwards.slice(0, 3).map(describeOlder),
+      ].filter((text) => text !== '')
+      if (found.length > 0 && verdict.examples.length < 10)
+        verdict.examples.push(`subscriber ${index}, ${JSON.stringify(one.wish)}: ${found.join('; ')}`)
     }
   }
   return verdict
@@ -83,10 +86,14 @@ function judgeLatest({ wish, newest }: Received, publishers: readonly Sent[], ve
   const stale: string[] = []
   for (const sent of publishers)
     for (const [topic, last] of findNewest(sent))
-      if (covers(wish, { Controller: wish.feed, Topic: topic }) && (newest.get(topic) ?? -1) < last)
-        stale.push(`${topic} at ${newest.get(topic)} instead of ${last}`)
+      if (covers(wish, { Controller: wish.feed, Topic: topic }) && (newest.get(topic)?.n ?? -1) < last)
+        stale.push(`${topic} at ${newest.get(topic)?.n} instead of ${last}`)
   verdict.stale += stale.length
   return stale.slice(0, 3).join('; ')
+}
+
+function describeOlder({ p, n, newest, isResent }: Older): string {
+  return `${p} ${n} came after ${newest}${isResent ? ', on a later connection' : ''}`
 }
 
 function findNewest({ chooseTopic, acknowledged }: Sent): Map<string, number> {

@@ -8,7 +8,7 @@ import { refuse, refuseAppend } from '../refusals.ts'
 import { type Nats, NatsUnavailable } from './connection.ts'
 import { REMOVED_HEADER, TIME_HEADER } from './delivered.ts'
 import { readError } from './keys.ts'
-import type { FeedStream } from './stream.ts'
+import { type FeedStream, mostPerTopic } from './stream.ts'
 import type { Subjects } from './subjects.ts'
 
 /** Of an atomic batch (ADR-50), and of what is not acknowledged otherwise. */
@@ -21,8 +21,8 @@ const DUPLICATE_IN_BATCH: ReadonlySet<number> = new Set([10_201])
 const TOO_LARGE = 10_054
 
 export interface Published {
-  /** Of each message. */
-  readonly seqs: readonly number[]
+  /** Of each message; undefined for one that was not sent again. */
+  readonly seqs: readonly (number | undefined)[]
   /** All of them had been stored before. */
   readonly isRepeated: boolean
 }
@@ -31,8 +31,16 @@ export interface PublishOptions {
   readonly time: number
   /** Messages with the same id are stored once. */
   readonly id: string | undefined
+  /** Some of the messages may have been stored by an earlier attempt. */
+  readonly isRepetition?: boolean
   /** Publishers take turns. */
   readonly publisher: string
+}
+
+/** A message of a request, and its place there. */
+interface Placed {
+  readonly message: NewMessage
+  readonly index: number
 }
 
 const NEVER = new AbortController().signal
@@ -52,14 +60,34 @@ export class StreamPublisher {
 
   async publish(feed: Feed, messages: readonly NewMessage[], options: PublishOptions): Promise<Published> {
     const publishing = new Publishing(this.#nats, this.#stream, feed, options)
-    const queue = messages.length > 1 ? this.#several : this.#singles
+    const sent = this.#choose(feed, messages, options)
+    const queue = sent.length > 1 ? this.#several : this.#singles
     const release = await queue.acquire(options.publisher, NEVER)
     try {
-      const batch = this.#canBatch(messages.length) ? await publishing.batch(messages) : undefined
-      return batch ?? (await publishing.each(messages))
+      const batch = this.#canBatch(sent.length) ? await publishing.batch(sent) : undefined
+      const { seqs, isRepeated } = batch ?? (await publishing.each(sent))
+      const bySent = new Map(sent.map(({ index }, at) => [index, seqs[at]]))
+      return { seqs: messages.map((_, index) => bySent.get(index)), isRepeated }
     } finally {
       if (typeof release === 'function') release()
     }
+  }
+
+  /**
+   * Of each topic, a repetition sends only the messages that the stream keeps: a server that was killed knows the ids of these alone, and
+   * would store the others again, after them.
+   */
+  #choose(feed: Feed, messages: readonly NewMessage[], { isRepetition = false }: PublishOptions): readonly Placed[] {
+    const placed = messages.map((message, index) => ({ message, index }))
+    if (!isRepetition || !this.#stream.isOurs) return placed
+    const most = mostPerTopic(feed)
+    const left = new Map<string, number>()
+    const isKept = ({ message: { topic, data } }: Placed): boolean => {
+      const count = left.get(topic) ?? most
+      left.set(topic, data === undefined ? 0 : count - 1)
+      return count > 0
+    }
+    return placed.reverse().filter(isKept).reverse()
   }
 
   #canBatch(count: number): boolean {
@@ -83,18 +111,18 @@ class Publishing {
   }
 
   /** All or none. Undefined where some of them have been stored before. */
-  async batch(messages: readonly NewMessage[]): Promise<Published | undefined> {
+  async batch(messages: readonly Placed[]): Promise<Published | undefined> {
     const batch = randomUUID()
     const last = messages.length - 1
     const reply = await this.#nats.run(async () => {
       let committed: Promise<Msg> | undefined
-      for (const [index, message] of messages.entries()) {
+      for (const [at, { message, index }] of messages.entries()) {
         const headers = this.#headers(message, index)
         headers.set('Nats-Batch-Id', batch)
-        headers.set('Nats-Batch-Sequence', String(index + 1))
-        if (index === last) headers.set('Nats-Batch-Commit', '1')
+        headers.set('Nats-Batch-Sequence', String(at + 1))
+        if (at === last) headers.set('Nats-Batch-Commit', '1')
         const subject = this.#stream.subjects.ofTopic(message.topic)
-        if (index === last) committed = this.#send(message, subject, headers)
+        if (at === last) committed = this.#send(message, subject, headers)
         else this.#nats.connection.publish(subject, message.data ?? '', { headers })
       }
       return committed
@@ -103,15 +131,15 @@ class Publishing {
     const error = readError(ack)
     if (error !== undefined && DUPLICATE_IN_BATCH.has(error.code)) return undefined
     const { seq } = this.#readAck(ack)
-    return { seqs: messages.map((_, index) => seq - last + index), isRepeated: false }
+    return { seqs: messages.map((_, at) => seq - last + at), isRepeated: false }
   }
 
-  async each(messages: readonly NewMessage[]): Promise<Published> {
+  async each(messages: readonly Placed[]): Promise<Published> {
     const seqs: number[] = []
     let isRepeated = true
     for (let at = 0; at < messages.length; at += MOST_AT_ONCE) {
       const part = messages.slice(at, at + MOST_AT_ONCE)
-      const results = await Promise.allSettled(part.map((message, index) => this.#one(message, at + index)))
+      const results = await Promise.allSettled(part.map((one) => this.#one(one)))
       for (const result of results) {
         if (result.status === 'rejected') throw this.#toFault(result.reason, messages.length, seqs.length)
         seqs.push(result.value.seq)
@@ -121,7 +149,7 @@ class Publishing {
     return { seqs, isRepeated }
   }
 
-  async #one(message: NewMessage, index: number) {
+  async #one({ message, index }: Placed) {
     const subject = this.#stream.subjects.ofTopic(message.topic)
     const reply = await this.#nats.run(() => this.#send(message, subject, this.#headers(message, index)))
     const ack: unknown = reply.json()

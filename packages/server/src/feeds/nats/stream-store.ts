@@ -104,15 +104,17 @@ export class StreamStore implements FeedStore {
 
   async #appendOnce(messages: readonly NewMessage[], request: KeyedRequest, publisher: string): Promise<Appended> {
     const { time, id, isTakenOver } = request
+    let isRepetition = isTakenOver
     for (const deadline = Date.now() + RETRY_MS; ; await sleep(PAUSE_MS)) {
       try {
-        const { seq, isRepeated } = await this.#append(messages, { time, id, publisher })
+        const { seq, isRepeated } = await this.#append(messages, { time, id, publisher, isRepetition })
         await this.#env.keys.finish(request, seq)
         return { seq, time, isRepeated: isRepeated && isTakenOver }
       } catch (error) {
         const isOutage = error instanceof NatsUnavailable
         if (!isOutage && !isTakenOver) await this.#env.keys.cancel(request).catch(this.#env.onError)
         if (!isOutage || Date.now() > deadline) throw error
+        isRepetition = true
       }
     }
   }

@@ -207,7 +207,7 @@ async function findStream(nats: Nats, name: string): Promise<StreamInfo | undefi
 type OwnConfig = Partial<StreamConfig> & Pick<StreamConfig, 'name' | 'subjects'>
 
 function buildConfig(feed: Feed, name: string, subjects: Subjects, nats: Nats, replicas: number): OwnConfig {
-  const { topicTime, historyTime = 0, perTopic } = retentionRules(feed)
+  const { topicTime, historyTime = 0 } = retentionRules(feed)
   const age = topicTime === undefined ? 0 : Math.max(topicTime, historyTime) + UNATTENDED_MS
   return {
     name,
@@ -215,7 +215,7 @@ function buildConfig(feed: Feed, name: string, subjects: Subjects, nats: Nats, r
     storage: 'file',
     retention: 'limits',
     discard: 'new',
-    max_msgs_per_subject: Number.isFinite(perTopic) ? perTopic + 1 : 1,
+    max_msgs_per_subject: mostPerTopic(feed),
     max_age: age * NANOSECONDS,
     max_msg_size: feed.messageBytes + HEADER_BYTES,
     // JetStream also counts headers and subjects, which can be longer than the data.
@@ -225,6 +225,12 @@ function buildConfig(feed: Feed, name: string, subjects: Subjects, nats: Nats, r
     allow_direct: true,
     ...(nats.isAtLeast(2, 12) ? { allow_atomic: true } : {}),
   }
+}
+
+/** How many messages of a topic our stream holds: one more than readers see, which tells that there were others. */
+export function mostPerTopic(feed: Feed): number {
+  const { perTopic } = retentionRules(feed)
+  return Number.isFinite(perTopic) ? perTopic + 1 : 1
 }
 
 /** JetStream reserves the bytes of all streams; where it has not as many, the bound is that of the nodes alone. */
