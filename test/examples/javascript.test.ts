@@ -182,7 +182,7 @@ test('the worker misses no trade and writes none twice, though it is killed and 
   const environment = { GATEHOUSE_SERVER: server.issuer }
   const first = await (await open('worker', environment)).start(start, /online/)
   // In the middle of its first rows, if it is not quicker than we are.
-  await until('it writes', 10_000, async () => (await count()) > 0)
+  await until('it writes', 30_000, async () => (await count()) > 0)
   await first.stop('SIGKILL')
   const left = await count()
   await server.stop()
@@ -197,7 +197,7 @@ test('the worker misses no trade and writes none twice, though it is killed and 
   const inserted = await admin.query<{ id: number }>`
     insert into trades (id, symbol, side, quantity, price, executed_at)
     select max(id) + 1, 'ACME', 'Buy', 7, 101.37, now() from trades returning id`.first()
-  await until('it writes on', 10_000, async () => (await lastWritten()) >= Number(inserted?.id))
+  await until('it writes on', 60_000, async () => (await lastWritten()) >= Number(inserted?.id))
   await second.stop()
   assert.ok((await count()) > left)
   const wrong = await admin.query`
