@@ -8,18 +8,26 @@ import { TEST_FILE } from '../test/support/test-file.ts'
 
 type TestEvents = ReturnType<typeof run>
 
-/** Each file has this many milliseconds from its start. */
+/** Each file has this many milliseconds from its start. What it leaves behind when it has ended is killed too. */
 export function endLateFiles(events: TestEvents, milliseconds: number): void {
   const timers = new Map<string, NodeJS.Timeout>()
   // The test that stands for a file has its name.
   events.on('test:dequeue', ({ name, file }) => {
-    if (file !== undefined && name === file) timers.set(file, setTimeout(endFile, milliseconds, file).unref())
+    if (file !== undefined && name === file) timers.set(file, setTimeout(endLateFile, milliseconds, file).unref())
   })
-  events.on('test:complete', ({ name }) => clearTimeout(timers.get(name)))
+  events.on('test:complete', ({ name, file }) => {
+    if (file === undefined || name !== file) return
+    clearTimeout(timers.get(file))
+    void killProcesses(file)
+  })
 }
 
-async function endFile(file: string): Promise<void> {
+async function endLateFile(file: string): Promise<void> {
   process.stdout.write(`# ${file} did not end: its processes are killed\n`)
+  await killProcesses(file)
+}
+
+async function killProcesses(file: string): Promise<void> {
   for (const pid of await findProcesses(file)) {
     try {
       process.kill(pid, 'SIGKILL')

@@ -341,7 +341,11 @@ async function runFiles(
   const times = isMeasuring ? await mkdtemp(join(tmpdir(), 'gatehouse-times-')) : undefined
   if (times !== undefined) process.env[TIMES_FOLDER] = times
   const preloaded = ['test-contexts', 'test-file', ...(times === undefined ? [] : ['processor-time'])]
-  const execArgv = preloaded.flatMap((name) => ['--import', join(root, 'test', 'support', `${name}.ts`)])
+  const execArgv = [
+    ...preloaded.flatMap((name) => ['--import', join(root, 'test', 'support', `${name}.ts`)]),
+    // A test that fails can leave a server behind, for which its process would wait. In a short run this shows what does not close.
+    ...(isLongRun ? ['--test-force-exit'] : []),
+  ]
   const timeout = files.some((file) => listMembers(file) !== undefined) ? GROUP_TIMEOUT_MS : TIMEOUT_MS
   const events = run({ files, concurrency, timeout, cwd: root, execArgv, signal: stopTests.signal })
   endLateFiles(events, PROCESS_TIMEOUT_MS)
