@@ -168,7 +168,13 @@ export class ViewMaintenance implements Watcher {
       await this.#markFailed(known.message).catch((failure) => this.#retry(failure))
       return
     }
-    this.#retry(known)
+    if (!(await this.#isDropped())) this.#retry(known)
+  }
+
+  /** While it was evaluated; it is closed in a moment. */
+  async #isDropped(): Promise<boolean> {
+    const { kept } = this.#options
+    return (await kept.states.find(this.#name).catch(() => 'unknown')) === undefined
   }
 
   async #markFailed(message: string): Promise<void> {
