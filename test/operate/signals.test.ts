@@ -7,7 +7,7 @@ import { onEveryEngine, openPlace } from '../support/engines.ts'
 import { launchGatehouse, serveProcess } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
-const SLOW = 'SELECT count(*) AS n FROM trades a, trades b WHERE b.id <= 15 AND a.price + b.price > 0'
+const SLOW = 'SELECT count(*) AS n FROM trades a, trades b WHERE b.id <= 10 AND a.price + b.price > 0'
 
 test('SIGTERM to all processes and again from the launcher is one signal: the query in flight is answered', async (t) => {
   const { place, leave } = await openPlace('sqlite')
