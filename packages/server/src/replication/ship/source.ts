@@ -44,7 +44,7 @@ export class Source {
   #isDropping = false
   /** Of the generation. */
   #hash: PageHash
-  /** The time before the last look. */
+  /** Of the last look. */
   #moment: number
   /** Whether it saw every database as of one moment: one that recovers its log cannot be read. */
   #sawAll = false
@@ -60,7 +60,7 @@ export class Source {
     return [...this.#tracked.values()]
   }
 
-  /** Everything that was committed before this time is in the changes, or was sent. */
+  /** Everything that was committed before this time is in the changes, or was sent; in a look that is complete, nothing later is. */
   get moment(): number {
     return this.#moment
   }
@@ -77,10 +77,12 @@ export class Source {
   /** Reads what was committed since the last look. `during` may read pages, as of this look. */
   look(during: (database: TrackedDatabase) => void = () => {}): void {
     this.#open()
-    // Also where the clock is set back.
-    this.#moment = Math.max(this.#moment, Date.now())
+    const began = Date.now()
     const begun = this.databases.filter(({ followed }) => followed.begin())
-    this.#sawAll = begun.length === this.#tracked.size && isOneMoment(begun)
+    const moment = begun.length === this.#tracked.size ? findMoment(begun) : undefined
+    this.#sawAll = moment !== undefined
+    // Also where the clock is set back.
+    this.#moment = Math.max(this.#moment, moment ?? began)
     try {
       for (const database of begun) {
         this.#readCommits(database)
@@ -229,11 +231,15 @@ export class Source {
   }
 }
 
-/** Whether no database had a commit between the first and the last of them: if there was one, it is part of the look, and they are compared again. */
-function isOneMoment(databases: readonly TrackedDatabase[]): boolean {
+/**
+ * A time at which every database was as it is read: none had a commit since it was looked at before that time, until it was compared after it.
+ * What was committed meanwhile is part of the look, and they are compared again.
+ */
+function findMoment(databases: readonly TrackedDatabase[]): number | undefined {
   for (let tries = 0; tries < TRIES; tries++) {
+    const now = Date.now()
     const moved = databases.filter(({ followed }) => !followed.isStill())
-    if (moved.length === 0) return true
+    if (moved.length === 0) return now
   }
-  return false
+  return undefined
 }
