@@ -1,14 +1,16 @@
 /** Replication beside whatever else changes a data folder: retention, VACUUM, compact, move, workers, an upgrade of the schema. */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, before, test } from 'node:test'
 import Sqlite from 'better-sqlite3'
+import { startReplication } from '../../packages/server/src/replication/replication.ts'
 import { readStatus } from '../../packages/server/src/replication/spool/status.ts'
 import { FolderTarget } from '../../packages/server/src/replication/target/folder.ts'
 import { MIGRATIONS } from '../../packages/server/src/store/database/migrations.ts'
+import { createLogger } from '../../packages/server/src/telemetry/log.ts'
 import { ADMIN, signIn } from '../support/demo-user.ts'
 import { IN_LONG_RUNS } from '../support/engines.ts'
 import { createOlderSchema } from '../support/older-schema.ts'
@@ -195,6 +197,43 @@ test('an upgrade of the schema: moments before and after it can be restored, and
   assert.equal(readVersion(await assertRestored(place, before)), older)
   for (const at of [[], ['--at', new Date(before).toISOString()]]) {
     const folder = await mkdtemp(join(scratch, 'upgraded-'))
+    const words = [`file://${place.target}`, '--data', folder, '--backup-key', KEY, ...at]
+    const restored = await runGatehouse(['restore', ...words])
+    assert.equal(restored.status, 0, restored.stderr)
+    const server = await serve(['--data', folder])
+    assert.equal((await fetch(`${server.issuer}/readyz`)).status, 200)
+    await server.stop()
+  }
+})
+
+test('moments before the tables of the databases were made, and before most of the databases: a server starts on them', async () => {
+  const place = await newPlace('early')
+  await mkdir(place.data)
+  await writeFile(join(place.data, 'gatehouse.json'), JSON.stringify({ format: 1 }))
+  const create = (file: string) => {
+    const database = new Sqlite(join(place.data, file))
+    database.pragma('journal_mode = wal')
+    return database
+  }
+  const query = create('query.db')
+  const logger = createLogger({ level: 'error', format: 'json', destination: process.stderr })
+  const replication = startReplication(replicationOptions(place.data, `file://${place.target}`), logger)
+  const moments: number[] = []
+  const captured = async () => {
+    await untilStored(place.data)
+    moments.push(Date.now())
+  }
+  try {
+    await captured()
+    const others = ['identity.db', 'feeds.db'].map(create)
+    query.exec('create table other (id integer primary key)')
+    await captured()
+    for (const database of [query, ...others]) database.close()
+  } finally {
+    await replication.stop()
+  }
+  for (const at of [['--at', new Date(moments[0] ?? 0).toISOString()], []]) {
+    const folder = await mkdtemp(join(scratch, 'early-'))
     const words = [`file://${place.target}`, '--data', folder, '--backup-key', KEY, ...at]
     const restored = await runGatehouse(['restore', ...words])
     assert.equal(restored.status, 0, restored.stderr)

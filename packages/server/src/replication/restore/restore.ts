@@ -7,6 +7,7 @@ import { verifyAuditLog } from '../../store/audit/verify.ts'
 import { finishDatabase, openEmptyFolder } from '../../store/backup/restore.ts'
 import { MARK } from '../../store/database/data-folder.ts'
 import { openUnmigrated } from '../../store/database/database.ts'
+import { schemaVersion } from '../../store/database/migration-plan.ts'
 import { partName } from '../objects/names.ts'
 import { BadObject } from '../objects/seal.ts'
 import { DATABASES, decodePart, type SegmentHead } from '../objects/segment.ts'
@@ -119,6 +120,8 @@ function checkChain(
 async function checkAudit(dataFolder: string): Promise<void> {
   const database = openUnmigrated({ dataFolder, url: '' })
   try {
+    // At that moment the database was just created.
+    if ((await schemaVersion(database)) === 0) return
     const { faults } = await verifyAuditLog(database)
     const [fault] = faults
     if (fault !== undefined) throw new BadObject(`The audit log is broken at row ${fault.seq}: ${fault.message}`)

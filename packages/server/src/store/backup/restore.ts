@@ -62,44 +62,42 @@ export async function openEmptyFolder(dataFolder: string): Promise<void> {
 export function finishDatabase(dataFolder: string, name: string): number {
   const file = join(dataFolder, name)
   const rows = checkSqlite(file)
-  if (name === 'feeds.db') beginEpochs(file)
-  if (name === 'identity.db') emptyMailQueue(file)
-  if (name === 'query.db') dropDeliveries(file)
+  const removal = REMOVALS.get(name)
+  if (removal === undefined) return rows
+  const database = new SqliteDatabase(file)
+  try {
+    // A backup of an earlier version may not have the table, nor one of a moment at which the database was just created.
+    const has = database.prepare("select 1 from sqlite_schema where type = 'table' and name = ?").get(removal.table)
+    if (has !== undefined) database.prepare(removal.statement).run(...removal.parameters())
+  } finally {
+    database.close()
+  }
   return rows
 }
 
-/** Messages after the backup are lost, and their numbers will be given again: positions from before must not be taken for later ones. */
-function beginEpochs(file: string): void {
-  const database = new SqliteDatabase(file)
-  try {
-    // The same for a feed and for what readers with a delay see of it.
-    database.prepare('update feeds set epoch = ?').run(randomBytes(6).toString('hex'))
-  } finally {
-    database.close()
-  }
+interface Removal {
+  readonly table: string
+  readonly statement: string
+  readonly parameters: () => readonly unknown[]
 }
 
-/** What waited then was sent or given up since, and its links may be void. A backup of an earlier version has no queue. */
-function emptyMailQueue(file: string): void {
-  const database = new SqliteDatabase(file)
-  try {
-    const has = database.prepare("select 1 from sqlite_schema where type = 'table' and name = 'mail_queue'").get()
-    if (has !== undefined) database.exec('delete from mail_queue')
-  } finally {
-    database.close()
-  }
-}
-
-/** What alerts had still to deliver was delivered since, or is out of date. A backup of an earlier version has no alerts. */
-function dropDeliveries(file: string): void {
-  const database = new SqliteDatabase(file)
-  try {
-    const has = database.prepare("select 1 from sqlite_schema where type = 'table' and name = ?").get(DELIVERIES)
-    if (has !== undefined) database.prepare(dropWaiting(DELIVERIES, '?')).run(Date.now())
-  } finally {
-    database.close()
-  }
-}
+/** What must not come back, by database. */
+const REMOVALS: ReadonlyMap<string, Removal> = new Map([
+  [
+    // Messages after the backup are lost, and their numbers will be given again: positions from before must not be taken for later ones. The
+    // epoch is the same for a feed and for what readers with a delay see of it.
+    'feeds.db',
+    {
+      table: 'feeds',
+      statement: 'update feeds set epoch = ?',
+      parameters: (): readonly unknown[] => [randomBytes(6).toString('hex')],
+    },
+  ],
+  // What waited then was sent or given up since, and its links may be void.
+  ['identity.db', { table: 'mail_queue', statement: 'delete from mail_queue', parameters: () => [] }],
+  // What alerts had still to deliver was delivered since, or is out of date.
+  ['query.db', { table: DELIVERIES, statement: dropWaiting(DELIVERIES, '?'), parameters: () => [Date.now()] }],
+])
 
 function refuseOtherEngine(manifest: Manifest, location: DataLocation): void {
   if (manifest.engine === 'postgres' && location.url === '')
