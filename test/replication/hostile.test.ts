@@ -4,11 +4,12 @@ import { copyFile, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, truncate, 
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import Sqlite from 'better-sqlite3'
 import { restoreMoment } from '../../packages/server/src/replication/restore/restore.ts'
 import { FolderTarget } from '../../packages/server/src/replication/target/folder.ts'
 import { runGatehouse } from '../support/process.ts'
 import { startTestServer } from '../support/server.ts'
-import { addToBackup, STORED_KEY, storeBackup } from '../support/stored-backup.ts'
+import { addToBackup, REFUSING_RECORD, STORED_KEY, storeBackup } from '../support/stored-backup.ts'
 
 const KEY = STORED_KEY
 let scratch: string
@@ -198,4 +199,20 @@ describe('gatehouse restore', () => {
     ])
     assert.match(empty.stderr, /There is no backup at/)
   })
+})
+
+test('a restore that the audit log cannot record says so, and leaves nothing', async () => {
+  const [target, dataFolder] = [join(scratch, 'unrecorded'), await mkdtemp(join(scratch, 'data-'))]
+  await addToBackup(target, dataFolder)
+  const database = new Sqlite(join(dataFolder, 'identity.db'))
+  database.exec(REFUSING_RECORD)
+  database.close()
+  await addToBackup(target, dataFolder)
+  const restored = join(scratch, 'unrecorded-restored')
+  const words = ['--data', restored, '--backup-key', KEY.toString('base64')]
+  const { status, stdout, stderr } = await runGatehouse(['restore', `file://${target}`, ...words])
+  assert.equal(status, 1, stderr)
+  assert.match(stderr, /there is no room/)
+  assert.equal(stdout, '')
+  assert.deepEqual(await readdir(restored), [])
 })

@@ -15,6 +15,7 @@ import { runInProcess } from '../support/in-process.ts'
 import { createPostgresDatabase } from '../support/postgres.ts'
 import { launchGatehouse, runGatehouse } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
+import { REFUSING_RECORD } from '../support/stored-backup.ts'
 import { until } from '../support/until.ts'
 
 onEveryEngine('backup', EMPTY, (place, engine) => {
@@ -315,6 +316,21 @@ onEveryEngine('backup', EMPTY, (place, engine) => {
       await other.leave()
     },
   )
+
+  if (engine === 'sqlite')
+    test('a restore that the audit log cannot record leaves nothing behind', async () => {
+      const target = join(scratch, 'unrecorded')
+      const database = new SqliteDatabase(join(place().dataFolder, 'identity.db'))
+      database.exec(REFUSING_RECORD)
+      await gatehouse(place(), ['backup', target]).finally(() => {
+        database.exec('drop trigger refusing_record')
+        database.close()
+      })
+      const other = await freshPlace(place())
+      await assert.rejects(gatehouse(other.place, ['restore', target]), /there is no room/)
+      assert.deepEqual(await readdir(other.place.dataFolder), [])
+      await other.leave()
+    })
 
   test('neither a backup nor data is overwritten', shortOnSqlite(engine), async () => {
     const target = join(scratch, 'kept')

@@ -7,6 +7,10 @@ import { until } from './until.ts'
 
 export const STORED_KEY = Buffer.alloc(32, 9)
 
+/** In identity.db: a restore of it cannot be recorded, as on a disk that is full. */
+export const REFUSING_RECORD = `create trigger refusing_record before insert on audit_log when new.event = 'backup.restored'
+  begin select raise(abort, 'there is no room'); end`
+
 export interface StoredBackup {
   readonly source: string
   readonly generation: string

@@ -4,7 +4,7 @@ import type { AuditEvent } from 'gatehouse-protocol'
 import type { Config } from '../config/config.ts'
 import { openAuditLog } from '../store/audit/audit.ts'
 import { takeBackup } from '../store/backup/backup.ts'
-import type { Manifest } from '../store/backup/manifest.ts'
+import { type Manifest, sumRows } from '../store/backup/manifest.ts'
 import { restoreBackup } from '../store/backup/restore.ts'
 import { removeOldBackups } from '../store/backup/retention.ts'
 import { requireDatabase } from '../store/check-stored.ts'
@@ -33,16 +33,15 @@ export async function restore(args: Arguments): Promise<void> {
   const [folder = ''] = args.positionals
   if (/^(file|s3):\/\//.test(folder)) {
     const { restoreFromUrl } = await import('./replicated.ts')
-    const restored = await restoreFromUrl(args, config, folder)
-    return restored && recordRestore(config, restored)
+    return restoreFromUrl(args, config, folder, (restored) => recordRestore(config, restored))
   }
   for (const option of ['--at', '--generation', '--list'] as const)
     if (args.has(option)) throw new UsageError(`${option} needs the URL of a replicated backup: file:///… or s3://…`)
   const manifest = await restoreBackup(folder, dataLocation(config), {
     masterKey: config.masterKey,
     isUnsealed: args.has('--unsealed'),
+    record: (read) => recordRestore(config, { taken: read.taken, rows: sumRows(read) }),
   })
-  await recordRestore(config, { taken: manifest.taken, rows: sumRows(manifest) })
   report(args.has('--json'), 'Restored:', config.data, manifest)
 }
 
@@ -95,10 +94,6 @@ function report(json: boolean, verb: string, folder: string, manifest: Manifest)
 
 function sumBytes(manifest: Manifest): number {
   return manifest.files.reduce((sum, file) => sum + file.bytes, 0)
-}
-
-function sumRows(manifest: Manifest): number {
-  return manifest.files.reduce((sum, file) => sum + (file.rows ?? 0), 0)
 }
 
 function rethrow(error: unknown): never {

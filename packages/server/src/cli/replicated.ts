@@ -11,27 +11,36 @@ import {
   type ReplicatedBackup,
   restoreReplicated,
 } from '../replication/restoring.ts'
+import { sumRows } from '../store/backup/manifest.ts'
 import { restoreBackup } from '../store/backup/restore.ts'
 import type { Arguments } from './args.ts'
 import { CommandError, UsageError } from './errors.ts'
 import { printTable } from './output/table.ts'
 
-/** What the audit log is to say; undefined if nothing was restored. */
+/** What the audit log is to say. */
+export interface RestoredData {
+  readonly taken: string
+  readonly rows: number
+}
+
+/** `record` writes to the audit log. */
 export async function restoreFromUrl(
   args: Arguments,
   config: Config,
   url: string,
-): Promise<{ readonly taken: string; readonly rows: number } | undefined> {
+  record: (restored: RestoredData) => Promise<void>,
+): Promise<void> {
   const backup = { url: parseBackupUrl(url), key: requireKey(config) }
   if (args.has('--list')) {
     printGenerations(await listReplicated(backup), args.has('--json'))
-    return undefined
+    return
   }
-  if (config.databaseUrl !== '') return restoreDump(args, config, backup)
+  if (config.databaseUrl !== '') return restoreDump(args, config, backup, record)
   const { generation, time, rows, bytes, segments } = await restoreReplicated(backup, {
     dataFolder: config.data,
     at: readTime(args.value('--at')),
     generation: args.value('--generation'),
+    record: (restored) => record({ taken: new Date(restored.time).toISOString(), rows: restored.rows }),
   })
   const taken = new Date(time).toISOString()
   process.stdout.write(
@@ -39,11 +48,15 @@ export async function restoreFromUrl(
       ? `${JSON.stringify({ folder: config.data, engine: 'sqlite', taken, rows, bytes, generation, segments })}\n`
       : `Restored: ${config.data} (${rows} rows, ${bytes} bytes, as of ${taken})\n`,
   )
-  return { taken, rows }
 }
 
 /** By way of a folder beside the data folder, as the dump contains the master key. */
-async function restoreDump(args: Arguments, config: Config, backup: ReplicatedBackup) {
+async function restoreDump(
+  args: Arguments,
+  config: Config,
+  backup: ReplicatedBackup,
+  record: (restored: RestoredData) => Promise<void>,
+): Promise<void> {
   const parent = dirname(resolve(config.data))
   await mkdir(parent, { recursive: true })
   const folder = await mkdtemp(join(parent, '.gatehouse-restore-'))
@@ -52,15 +65,18 @@ async function restoreDump(args: Arguments, config: Config, backup: ReplicatedBa
     const wanted = { at: readTime(args.value('--at')), generation: args.value('--generation') }
     const { generation } = await fetchReplicatedDump(backup, wanted, folder)
     const location = { dataFolder: config.data, url: config.databaseUrl }
-    const { taken, files } = await restoreBackup(folder, location, { masterKey: config.masterKey, isUnsealed: false })
-    const rows = files.reduce((sum, file) => sum + (file.rows ?? 0), 0)
+    const { taken, files } = await restoreBackup(folder, location, {
+      masterKey: config.masterKey,
+      isUnsealed: false,
+      record: (manifest) => record({ taken: manifest.taken, rows: sumRows(manifest) }),
+    })
+    const rows = sumRows({ files })
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
     process.stdout.write(
       args.has('--json')
         ? `${JSON.stringify({ folder: config.data, engine: 'postgres', taken, rows, bytes, generation })}\n`
         : `Restored: ${config.data} (${rows} rows, ${bytes} bytes, as of ${taken})\n`,
     )
-    return { taken, rows }
   } finally {
     forget()
     await rm(folder, { recursive: true, force: true })

@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { removeOnSignal } from '../../lib/remove-on-signal.ts'
 import { verifyAuditLog } from '../../store/audit/verify.ts'
-import { finishDatabase, openEmptyFolder } from '../../store/backup/restore.ts'
+import { finishDatabase, openEmptyFolder, restoredPaths } from '../../store/backup/restore.ts'
 import { MARK } from '../../store/database/data-folder.ts'
 import { openUnmigrated } from '../../store/database/database.ts'
 import { schemaVersion } from '../../store/database/migration-plan.ts'
@@ -23,6 +23,8 @@ export interface RestoreRequest {
   /** The last moment if absent. */
   readonly at?: number | undefined
   readonly generation?: string | undefined
+  /** Writes to the restored databases that they were restored. */
+  readonly record?: ((restored: Restored) => Promise<void>) | undefined
 }
 
 export interface Restored {
@@ -38,22 +40,20 @@ export interface Restored {
 const AHEAD = 4
 
 export async function restoreMoment(request: RestoreRequest): Promise<Restored> {
-  const { target, key, dataFolder, at, generation } = request
+  const { target, key, dataFolder, at, generation, record } = request
   const catalogue = new Catalogue(target, key)
   const plan = await makePlan(catalogue, { at, generation })
   await openEmptyFolder(dataFolder)
-  const written = [
-    ...DATABASES.flatMap((name) => [name, `${name}-wal`, `${name}-shm`]),
-    ...listFiles(plan).map(([name]) => name),
-  ]
-  const paths = written.map((name) => join(dataFolder, name))
+  const paths = restoredPaths(dataFolder, [...DATABASES, ...listFiles(plan).map(([name]) => name)])
   const forget = removeOnSignal(paths)
   try {
     const { bytes, names } = await writeDatabases(catalogue, plan, dataFolder)
     const rows = names.reduce((sum, name) => sum + finishDatabase(dataFolder, name), 0)
     await checkAudit(dataFolder)
+    const restored = { generation: plan.generation, time: plan.time, rows, bytes, segments: plan.segments.length }
+    await record?.(restored)
     writeFiles(plan, dataFolder)
-    return { generation: plan.generation, time: plan.time, rows, bytes, segments: plan.segments.length }
+    return restored
   } catch (error) {
     for (const path of paths) await rm(path, { force: true })
     throw error

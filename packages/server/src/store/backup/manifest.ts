@@ -34,6 +34,11 @@ export interface Manifest {
 
 const NAME = 'manifest.json'
 
+/** Of all databases, or tables. */
+export function sumRows({ files }: Pick<Manifest, 'files'>): number {
+  return files.reduce((sum, file) => sum + (file.rows ?? 0), 0)
+}
+
 export async function describeFile(folder: string, name: string, rows?: number): Promise<BackupFile> {
   const digest = createHash('sha256')
   let bytes = 0

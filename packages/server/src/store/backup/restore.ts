@@ -18,12 +18,14 @@ export interface RestoreOptions {
   readonly masterKey: Buffer | undefined
   /** Whether a seal that is missing or does not match is accepted. */
   readonly isUnsealed: boolean
+  /** Writes to the restored database that it was restored. If that fails, nothing is left; on PostgreSQL all is there by then. */
+  readonly record: (manifest: Manifest) => Promise<void>
 }
 
 export async function restoreBackup(
   folder: string,
   location: DataLocation,
-  { masterKey, isUnsealed }: RestoreOptions,
+  { masterKey, isUnsealed, record }: RestoreOptions,
 ): Promise<Manifest> {
   const manifest = await readBackup(folder)
   if (!isUnsealed) checkSeal(manifest, findMasterKey(folder, masterKey), folder)
@@ -33,23 +35,36 @@ export async function restoreBackup(
   const files = manifest.files
     .filter(({ name }) => name !== LAYOUT_FILE && !name.endsWith('.ndjson.gz'))
     .sort((one, other) => Number(one.name === MARK) - Number(other.name === MARK))
-  const forget = removeOnSignal(files.map(({ name }) => join(location.dataFolder, name)))
+  const paths = restoredPaths(
+    location.dataFolder,
+    files.map(({ name }) => name),
+  )
+  const forget = removeOnSignal(paths)
   try {
     for (const { name, rows } of files) {
       // Last: a commit there cannot be undone if a file then fails.
-      if (name === MARK && manifest.engine === 'postgres') await loadPostgres(location, folder)
+      if (name === MARK) await (manifest.engine === 'postgres' ? loadPostgres(location, folder) : record(manifest))
       await copyFile(join(folder, name), join(location.dataFolder, name))
       await chmod(join(location.dataFolder, name), 0o600)
       if (name.endsWith('.db') && finishDatabase(location.dataFolder, name) !== rows)
         throw new BadBackup(`${name} does not have the ${rows} rows that the backup lists`)
     }
   } catch (error) {
-    for (const { name } of files) await rm(join(location.dataFolder, name), { force: true })
+    for (const path of paths) await rm(path, { force: true })
     throw error
   } finally {
     forget()
   }
+  if (manifest.engine === 'postgres') await record(manifest)
   return manifest
+}
+
+/** What a restore of these files writes, with what SQLite has beside a database. */
+export function restoredPaths(dataFolder: string, names: readonly string[]): readonly string[] {
+  const all = names.flatMap((name) =>
+    name.endsWith('.db') ? [name, `${name}-journal`, `${name}-wal`, `${name}-shm`] : [name],
+  )
+  return all.map((name) => join(dataFolder, name))
 }
 
 /** Creates the folder if there is none. */
