@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, before, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import Sqlite from 'better-sqlite3'
 import { startReplication } from '../../packages/server/src/replication/replication.ts'
 import { readStatus } from '../../packages/server/src/replication/spool/status.ts'
@@ -150,6 +151,24 @@ test('a VACUUM of more than fits in one segment: merged into several objects, an
   for (const level of [0, 1, 2])
     for (const size of await sizes(level)) assert.ok(size < 64 * MIB, `an object of level ${level} has ${size} bytes`)
   await assertRestored(place)
+})
+
+test('a server that has views and nothing to do stores nothing', async () => {
+  const place = await newPlace('idle')
+  const server = await serve([...place.flags, '--demo-market', 'false'])
+  await untilStored(place.data)
+  const keeper = new Sqlite(join(place.data, 'query.db'), { readonly: true })
+  await until('the views have a keeper', 30_000, () => keeper.prepare('select 1 from _gh_keeper').get() !== undefined)
+  keeper.close()
+  await sleep(5_000)
+  const [generation = ''] = await readdir(place.target)
+  const stored = async () => (await readdir(join(place.target, generation, 'segments', '0'))).length
+  const before = await stored()
+  await sleep(10_000)
+  // Something is done now and then, such as every minute.
+  const added = (await stored()) - before
+  assert.ok(added <= 2, `${added} segments in 10 s`)
+  await server.stop()
 })
 
 test('a server with workers replicates once, and loses nothing when they are killed', async () => {

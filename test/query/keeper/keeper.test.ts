@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import Sqlite from 'better-sqlite3'
 import { Refusal } from 'gatehouse-protocol'
@@ -93,6 +95,47 @@ onEveryEngine('the keeper', (place, engine) => {
     await once(second.child, 'exit')
     assert.deepEqual(await rows(place()), [])
   })
+
+  test('a keeper that hangs is followed by another within 10 s, and ends its term when it goes on', async () => {
+    const first = launch(place())
+    await first.next()
+    const epoch = await first.next()
+    const second = launch(place())
+    await second.next()
+    const taken = second.next()
+    first.child.kill('SIGSTOP')
+    const stopped = performance.now()
+    const next = await taken
+    assert.ok(performance.now() - stopped < 10_000)
+    assert.ok(Number(next) > Number(epoch))
+    first.child.kill('SIGCONT')
+    assert.equal(await first.next(), 'ended')
+    for (const { child } of [first, second]) {
+      child.kill('SIGTERM')
+      await once(child, 'exit')
+    }
+    assert.deepEqual(await rows(place()), [])
+  })
+
+  if (engine === 'sqlite')
+    test('a keeper without work commits nothing, and stays the keeper', async () => {
+      const [first, second] = [await startKeeping(place()), await startKeeping(place())]
+      await until('a node is the keeper', 1000, () => first.terms.length + second.terms.length === 1)
+      const database = new Sqlite(join(place().dataFolder, 'query.db'), { readonly: true })
+      // It changes with each commit of another connection.
+      const version = () => database.pragma('data_version', { simple: true })
+      const before = version()
+      await sleep(7_000)
+      assert.equal(version(), before)
+      database.close()
+      assert.deepEqual([first.terms.length + second.terms.length, first.ended.length + second.ended.length], [1, 0])
+      await first.server.stop()
+      await second.server.stop()
+      assert.deepEqual(
+        await readdir(place().dataFolder).then((names) => names.filter((name) => name.endsWith('.tmp'))),
+        [],
+      )
+    })
 
   if (engine === 'sqlite')
     test('a server that starts again after kill -9 is the keeper at once', async () => {

@@ -1,4 +1,4 @@
-/** A query server in a separate process that tests kill: it keeps something, and prints that it is ready, and the epochs of its terms. */
+/** A query server in a separate process that tests kill: it keeps something, and prints that it is ready, the epochs of its terms, and their ends. */
 import { startQueryServer } from '../query-server.ts'
 
 const [, , dataFolder = '', databaseUrl = ''] = process.argv
@@ -8,7 +8,7 @@ server.service.keeper.keep({
   name: 'test',
   start({ epoch }) {
     process.stdout.write(`${epoch}\n`)
-    return () => {}
+    return () => void process.stdout.write('ended\n')
   },
 })
 process.on('SIGTERM', () => server.stop().then(() => process.exit(0)))

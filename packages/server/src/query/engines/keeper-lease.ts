@@ -1,6 +1,7 @@
 /**
  * The row of the keeper: the one node that does the work of views, retention and alerts. What both engines share. A commit of the keeper is
- * conditional on its term, so that a node that slept cannot write: see `requireTerm` of each engine.
+ * conditional on its term, so that a node that slept cannot write: see `requireTerm` of each engine. A holder renews the row each second, or
+ * shows otherwise that it goes on: then an idle database has no commits.
  */
 import type { BuildSql, ServiceStore, TermOfKeeper } from './service-store.ts'
 
@@ -25,47 +26,80 @@ export interface KeeperHolder extends Candidate {
   readonly isVoid: boolean
 }
 
+interface HolderRow extends Candidate {
+  readonly until: number | string
+  readonly state: string
+}
+
+/** What an engine knows of the process of a holder besides the row. */
+export interface HolderProcesses {
+  /** Whether the process of this name has ended. */
+  isGone(name: string): boolean
+  /** Shows that the holder goes on, without a commit. False if that is not possible: then it commits. */
+  beat(): boolean
+  /** When the holder last did so, in milliseconds. */
+  lastBeat(): number | undefined
+  /** There is no holder any more. */
+  clear(): void
+}
+
 /** Those of this process, which has not ended. */
 const CANDIDATES = new Set<string>()
 
 export class KeeperLease {
   readonly #store: ServiceStore
-  readonly #isGone: (name: string) => boolean
+  readonly #processes: HolderProcesses | undefined
   readonly #table: string
 
-  /** `isGone` says that the process of this name has ended. */
-  constructor(store: ServiceStore, isGone: (name: string) => boolean = () => false) {
+  constructor(store: ServiceStore, processes?: HolderProcesses) {
     this.#store = store
-    this.#isGone = isGone
+    this.#processes = processes
     this.#table = `${store.schema}.${KEEPER}`
   }
 
   async holder(): Promise<KeeperHolder | undefined> {
-    const { now } = this.#store
-    const [row] = await this.#store.read<Candidate & { state: string }>(
-      () => `SELECT node, name, CASE WHEN ${isVoid('until', now)} THEN 'void' ELSE '' END AS state FROM ${this.#table}`,
-    )
-    return row && { node: row.node, name: row.name, isVoid: row.state === 'void' || this.#hasEnded(row) }
+    const row = await this.#findRow()
+    return row && { node: row.node, name: row.name, isVoid: this.#isVoid(row) }
   }
 
-  #hasEnded({ node, name }: Candidate): boolean {
-    return !CANDIDATES.has(node) && this.#isGone(name)
+  async #findRow(): Promise<HolderRow | undefined> {
+    const { now } = this.#store
+    const [row] = await this.#store.read<HolderRow>(
+      () =>
+        `SELECT node, name, until, CASE WHEN ${isVoid('until', now)} THEN 'void' ELSE '' END AS state FROM ${this.#table}`,
+    )
+    return row
+  }
+
+  #isVoid({ node, name, state }: HolderRow): boolean {
+    if (!CANDIDATES.has(node) && this.#processes?.isGone(name)) return true
+    return state === 'void' && !this.#hasBeaten(LEASE_MS)
+  }
+
+  /** Whether a holder has shown within this time that it goes on. */
+  #hasBeaten(withinMs: number): boolean {
+    const beat = this.#processes?.lastBeat()
+    // No holder writes a time that is later: the clock has been set back since.
+    return beat !== undefined && Math.abs(Date.now() - beat) < withinMs
   }
 
   /** Undefined if another node is the keeper. */
   async take({ node, name }: Candidate): Promise<KeeperTerm | undefined> {
     CANDIDATES.add(node)
-    const holder = await this.holder()
-    if (holder?.isVoid === false) return undefined
+    const holder = await this.#findRow()
+    if (holder !== undefined && !this.#isVoid(holder)) return undefined
     const { now } = this.#store
-    // A new row begins with the time: the epochs of a row that was deleted were lower.
+    // A new row begins with the time: the epochs of a row that was deleted were lower. The one that is there must be as it was read: its
+    // holder may have renewed it, or another node taken it.
     const taken = await this.#store.write([
       (value) => `INSERT INTO ${this.#table} (id, node, name, epoch, until)
         VALUES (1, ${value(node)}, ${value(name)}, ${now}, ${now} + ${LEASE_MS})
         ON CONFLICT (id) DO UPDATE SET node = excluded.node, name = excluded.name, epoch = ${KEEPER}.epoch + 1, until = excluded.until
-        WHERE ${isVoid(`${KEEPER}.until`, now)} OR ${KEEPER}.node = ${value(holder?.node ?? '')}`,
+        WHERE ${KEEPER}.node = ${value(holder?.node ?? '')} AND ${KEEPER}.until = ${value(BigInt(holder?.until ?? 0))}`,
     ])
-    return taken === 0 ? undefined : this.#findTerm(node)
+    if (taken === 0) return undefined
+    this.#processes?.beat()
+    return this.#findTerm(node)
   }
 
   async #findTerm(node: string): Promise<KeeperTerm | undefined> {
@@ -77,15 +111,26 @@ export class KeeperLease {
 
   /** False if another node is the keeper now. */
   async renew(term: KeeperTerm): Promise<boolean> {
+    // After a sleep another node may be about to take the row, which a commit decides.
+    if (this.#hasBeaten(LEASE_MS / 2) && this.#processes?.beat()) return this.#isHeld(term)
     const until = `${this.#store.now} + ${LEASE_MS}`
     const changed = await this.#store.write([
       (value) => `UPDATE ${this.#table} SET until = ${until} WHERE ${isOfTerm(term, value)}`,
     ])
+    if (changed > 0) this.#processes?.beat()
     return changed > 0
   }
 
+  async #isHeld(term: KeeperTerm): Promise<boolean> {
+    const rows = await this.#store.read(
+      (value) => `SELECT 1 AS held FROM ${this.#table} WHERE ${isOfTerm(term, value)}`,
+    )
+    return rows.length > 0
+  }
+
   async release(term: KeeperTerm): Promise<void> {
-    await this.#store.write([(value) => `DELETE FROM ${this.#table} WHERE ${isOfTerm(term, value)}`])
+    const removed = await this.#store.write([(value) => `DELETE FROM ${this.#table} WHERE ${isOfTerm(term, value)}`])
+    if (removed > 0) this.#processes?.clear()
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * Makes one node the keeper, which does the work of views, retention and alerts for all nodes. While something is kept, each node that runs
- * the query service asks for the row `_gh_keeper` every second, and the one that holds it renews it.
+ * the query service asks for the row `_gh_keeper` every second, and the one that holds it renews it, or shows otherwise that it goes on.
  */
 import { randomUUID } from 'node:crypto'
 import { nodeName, upgradePending } from '../../store/cluster/nodes.ts'

@@ -1,5 +1,4 @@
 /** The embedded engine: one file, one writer with group commit, reader processes, and small reads on the event loop. */
-import { isRunning } from '../../../store/cluster/nodes.ts'
 import { isLocked, retryWhileLocked } from '../../../store/database/write-lock.ts'
 import type { NamedColumn } from '../../batches/row-error.ts'
 import type { SpoolEncoder } from '../../batches/spool-file.ts'
@@ -38,6 +37,7 @@ import { closeDatabase, type OpenDatabase, openDatabase, watched } from './datab
 import { sqliteCopies } from './delayed/copy-sql.ts'
 import { SQLITE } from './dialect/dialect.ts'
 import { asRefusal } from './failure.ts'
+import { keeperHeartbeat } from './keeper-heartbeat.ts'
 import { SqliteKeptViews } from './kept/kept-views.ts'
 import { SqliteLiveSource } from './live/live-source.ts'
 import { InlineRead } from './read/inline-read.ts'
@@ -80,7 +80,8 @@ class SqliteEngine implements Engine {
   readonly #open: OpenDatabase
   readonly #keptBytes: number
 
-  constructor(open: OpenDatabase, { log, shared, responses, columns = { isOn: true } }: EngineOptions) {
+  constructor(open: OpenDatabase, options: EngineOptions) {
+    const { log, shared, responses, columns = { isOn: true } } = options
     const store = serviceStore(open)
     this.#open = open
     this.responses = new IdempotencyCleanup(store, responses)
@@ -90,7 +91,7 @@ class SqliteEngine implements Engine {
     this.sizes = new TableSizes(store, tableSize)
     this.agentCalls = new AgentCallRows(store)
     this.alerts = new AlertRows(store)
-    this.lease = new KeeperLease(store, (name) => !isRunning(name))
+    this.lease = new KeeperLease(store, keeperHeartbeat(options.dataFolder))
     this.live = new SqliteLiveSource({ ...open, statements: open.readingStatements, limits: log, shared })
     this.retention = new RetentionRows(store, RETENTION_SQL, {
       onCommit: (tables) => this.live.committed(tables),
