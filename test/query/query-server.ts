@@ -13,6 +13,7 @@ import type { Owners } from '../../packages/server/src/query/saved/documents.ts'
 import { openQuery, type QueryService } from '../../packages/server/src/query/service.ts'
 import type { QueryLimits, QueryOptions } from '../../packages/server/src/query/service-options.ts'
 import type { DatabaseServers } from '../../packages/server/src/store/database/servers/servers.ts'
+import type { SharedFile } from '../../packages/server/src/store/database/shared-file.ts'
 import { createLogger } from '../../packages/server/src/telemetry/log.ts'
 import { Metrics } from '../../packages/server/src/telemetry/metrics.ts'
 import { deriveKey } from '../support/derived-key.ts'
@@ -104,6 +105,8 @@ export interface ServerOptions {
   readonly bus?: Bus
   /** Those of PostgreSQL, where a test needs more of them than their addresses. */
   readonly servers?: DatabaseServers
+  /** As one of several workers on one SQLite file. */
+  readonly shared?: SharedFile
   readonly audit?: Audit
   readonly owners?: Owners
   readonly attributes?: AttributeSource
@@ -126,7 +129,12 @@ export async function startQueryServer(place: TestPlace, options: ServerOptions 
     onError: (error) => logger.error({ err: error }, 'the query service failed'),
     onAvailability: logAvailability(logger, 'query'),
     onStuck: (stuck) => logger.warn(stuck, 'an abandoned statement is still running in the database'),
-    database: { dataFolder: place.dataFolder, databaseUrl: place.databaseUrl, servers: options.servers },
+    database: {
+      dataFolder: place.dataFolder,
+      databaseUrl: place.databaseUrl,
+      servers: options.servers,
+      shared: options.shared,
+    },
     deriveKey,
     ...(options.columnTiming === undefined ? {} : { columnTiming: options.columnTiming }),
     ...(options.limits === undefined ? {} : { limits: options.limits }),

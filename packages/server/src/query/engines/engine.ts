@@ -43,6 +43,8 @@ export interface Engine {
   /** Inserts the rows of a spool file: all or none, durable when the promise resolves. */
   bulk(request: BulkRequest): Promise<WriteReply>
   loadCatalogue(): Promise<readonly CatalogueRow[]>
+  /** Whether another process has changed the catalogue since it was loaded. False where no other process does. */
+  isCatalogueOutdated(): Promise<boolean>
   /** Applies all changes or none. The reply is that of `response`, if given. */
   change(request: ChangeRequest): Promise<WriteReply | undefined>
   /** The outcome of the first request with this key. Refuses a key that was used for another request. */

@@ -20,6 +20,15 @@ export interface NodeCatalogueOptions {
   readonly licences?: Pick<TableLicences, 'covers' | 'delays'> | undefined
 }
 
+/**
+ * How often it looks for changes without an event: the node that made them was killed before it could publish one, or lost its database at
+ * the commit; or this node could not load them.
+ */
+const LOOK_MS = 1_000
+/** Of many tables it reads a lot: a look waits for PAUSE × the duration of the last one, but not longer than this. */
+const LONGEST_LOOK_MS = 10_000
+const PAUSE = 50
+
 export class NodeCatalogue {
   readonly #engine: Engine
   readonly #bus: Bus
@@ -31,6 +40,11 @@ export class NodeCatalogue {
   snapshot = new CatalogueSnapshot([])
   #loading: Promise<void> | undefined
   #isStale = false
+  /** The last load has failed. */
+  #isBehind = false
+  readonly #onError: (error: unknown) => void
+  #timer: NodeJS.Timeout | undefined
+  #isClosed = false
   readonly #unsubscribe: () => void
   readonly #listeners = new Set<() => void>()
 
@@ -49,6 +63,7 @@ export class NodeCatalogue {
     this.#bus = bus
     this.#settle = settle ?? (async () => {})
     this.#requireUpgraded = requireUpgraded ?? (async () => {})
+    this.#onError = onError
     this.#unsubscribe = bus.subscribe(({ kind }) =>
       kind === 'catalogue-changed' || kind === 'attributes-changed' ? this.refresh().catch(onError) : undefined,
     )
@@ -57,6 +72,7 @@ export class NodeCatalogue {
   static async open(options: NodeCatalogueOptions): Promise<NodeCatalogue> {
     const catalogue = new NodeCatalogue(options)
     await catalogue.refresh()
+    catalogue.#lookLater()
     return catalogue
   }
 
@@ -75,9 +91,29 @@ export class NodeCatalogue {
     this.#loading = this.#load()
     try {
       await this.#loading
+      this.#isBehind = false
+    } catch (error) {
+      this.#isBehind = true
+      throw error
     } finally {
       this.#loading = undefined
     }
+  }
+
+  #lookLater(milliseconds = LOOK_MS): void {
+    if (this.#isClosed) return
+    this.#timer = setTimeout(() => void this.#look(), milliseconds).unref()
+  }
+
+  async #look(): Promise<void> {
+    const began = performance.now()
+    try {
+      if (this.#isBehind || (await this.#engine.isCatalogueOutdated())) await this.refresh()
+    } catch (error) {
+      if (!this.#isClosed) this.#onError(error)
+    }
+    const pause = PAUSE * (performance.now() - began)
+    this.#lookLater(Math.min(Math.max(LOOK_MS, pause), LONGEST_LOOK_MS))
   }
 
   /** Makes all changes or none. When it resolves, this node has loaded them, and so have the others unless they do not answer. */
@@ -111,6 +147,8 @@ export class NodeCatalogue {
   }
 
   close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
     this.#unsubscribe()
   }
 

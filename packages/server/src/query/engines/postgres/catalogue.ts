@@ -63,6 +63,13 @@ export async function readCatalogue(client: ClientBase): Promise<CatalogueRow[]>
   return readRows(client, plain(selectEntries(CATALOGUE)))
 }
 
+/** Of all that `readCatalogue` returns. */
+export async function digestCatalogue(client: ClientBase): Promise<string> {
+  const sql = `SELECT md5(coalesce(string_agg(t::text, ' '), '')) AS digest FROM (${selectEntries(CATALOGUE)}) AS t`
+  const { rows } = await client.query<{ digest: string }>(sql)
+  return rows[0]?.digest ?? ''
+}
+
 /** Empty in a database that the service has not prepared yet. */
 export function readStoredCatalogue(place: PostgresPlace): Promise<CatalogueRow[]> {
   const config = { application_name: 'gatehouse start', settings: { DateStyle: 'ISO', TimeZone: 'UTC' } }

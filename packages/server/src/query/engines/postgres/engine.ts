@@ -28,7 +28,7 @@ import { RetentionRows } from '../retention-rows.ts'
 import { TableSizes } from '../table-sizes.ts'
 import { WatchRows } from '../watch-rows.ts'
 import { writeBulk } from './bulk.ts'
-import { change, readCatalogue } from './catalogue.ts'
+import { change, digestCatalogue, readCatalogue } from './catalogue.ts'
 import { type OpenDatabase, openDatabase } from './database.ts'
 import { POSTGRES_COPIES } from './delayed/copy-sql.ts'
 import { boundedRows } from './dialect/bounded-sql.ts'
@@ -69,6 +69,8 @@ class PostgresEngine implements Engine {
   readonly #open: OpenDatabase
   readonly #signal: CommitSignal
   readonly #ownsServers: boolean
+  /** Of the rows that were loaded last. */
+  #catalogueDigest = ''
 
   constructor(open: OpenDatabase, { servers: shared, log, responses }: EngineOptions) {
     const { servers, owner, acquire } = open
@@ -141,9 +143,17 @@ class PostgresEngine implements Engine {
   }
 
   async loadCatalogue(): Promise<readonly CatalogueRow[]> {
-    const rows = await withClient(this.#open.owner, readCatalogue)
+    const rows = await withClient(this.#open.owner, async (client) => {
+      // Before the rows: a change between the two is found again by the next look.
+      this.#catalogueDigest = await digestCatalogue(client)
+      return readCatalogue(client)
+    })
     this.live.catalogueLoaded(rows)
     return rows
+  }
+
+  async isCatalogueOutdated(): Promise<boolean> {
+    return (await withClient(this.#open.owner, digestCatalogue)) !== this.#catalogueDigest
   }
 
   async change(request: ChangeRequest): Promise<WriteReply | undefined> {

@@ -1,4 +1,5 @@
 /** The embedded engine: one file, one writer with group commit, reader processes, and small reads on the event loop. */
+import { isDeepStrictEqual } from 'node:util'
 import { isLocked, retryWhileLocked } from '../../../store/database/write-lock.ts'
 import type { NamedColumn } from '../../batches/row-error.ts'
 import type { SpoolEncoder } from '../../batches/spool-file.ts'
@@ -79,6 +80,8 @@ class SqliteEngine implements Engine {
   readonly kept: SqliteKeptViews
   readonly #open: OpenDatabase
   readonly #keptBytes: number
+  /** The catalogue as it was loaded last. */
+  #loadedRows: readonly CatalogueRow[] = []
 
   constructor(open: OpenDatabase, options: EngineOptions) {
     const { log, shared, responses, columns = { isOn: true } } = options
@@ -182,9 +185,16 @@ class SqliteEngine implements Engine {
 
   async loadCatalogue(): Promise<readonly CatalogueRow[]> {
     const rows = await retryWhileLocked(() => readCatalogue(this.#open.reading))
+    this.#loadedRows = rows
     this.live.catalogueLoaded(rows)
     this.columns.catalogueLoaded(rows)
     return rows
+  }
+
+  async isCatalogueOutdated(): Promise<boolean> {
+    if (!this.#open.isShared) return false
+    const rows = await retryWhileLocked(() => readCatalogue(this.#open.reading))
+    return !isDeepStrictEqual(rows, this.#loadedRows)
   }
 
   async change(request: ChangeRequest): Promise<WriteReply | undefined> {
