@@ -12,6 +12,7 @@ import { parseDatabaseUrl } from '../../../packages/server/src/config/database-u
 import { type PostgresPair, startPostgresPair } from '../../support/postgres-pair.ts'
 import { type RunningProcess, serveProcess } from '../../support/process.ts'
 import { until } from '../../support/until.ts'
+import { startQueryServer } from '../query-server.ts'
 import { Oracle, type OracleServer } from './oracle.ts'
 
 const MASTER_KEY = randomBytes(32).toString('base64')
@@ -83,6 +84,45 @@ test('on PostgreSQL, while the keeper, the database and the primary are killed',
   })
   t.diagnostic(`${steps} commits, ${kills} kills of a node, ${restarts} of PostgreSQL, failed over: ${isPromoted}`)
   assert.ok(kills > 0 && isPromoted)
+})
+
+test('on PostgreSQL, when the database is back after a while, a view that was behind goes on at once', async (t) => {
+  const pair = await startPostgresPair()
+  const { first } = pair
+  const place = { engine: 'postgres', dataFolder: await temporaryFolder(t), databaseUrl: first.url } as const
+  const server = await startQueryServer(place)
+  t.after(async () => {
+    await server.stop()
+    await pair.stop()
+  })
+  const run = async (statement: string): Promise<void> => {
+    const { status, text } = await server.query(statement)
+    assert.equal(status, 200, text)
+  }
+  await run('CREATE TABLE trades (id Integer PRIMARY KEY, symbol Text NOT NULL)')
+  await run('CREATE INDEX trades_symbol ON trades (symbol)')
+  await run('CREATE MATERIALIZED VIEW totals AS SELECT symbol, count(*) AS n FROM trades GROUP BY symbol')
+  // The view cannot be written, and then the database is away.
+  const blocking = first.query('BEGIN; LOCK TABLE gatehouse_data.totals IN EXCLUSIVE MODE; SELECT pg_sleep(60)')
+  const blocked = blocking.catch(() => {})
+  await until('it is locked', 5_000, async () => {
+    const [row] = await first.query(
+      `SELECT count(*)::int AS n FROM pg_locks WHERE relation = 'gatehouse_data.totals'::regclass AND mode = 'ExclusiveLock' AND granted`,
+    )
+    return row?.n === 1
+  })
+  await run("INSERT INTO trades (id, symbol) VALUES (1, 'A')")
+  await wait(1_000)
+  await first.stop('kill')
+  await blocked
+  await wait(17_000)
+  await first.start()
+  await until('it answers', 10_000, async () => (await server.query('SELECT id FROM trades')).status === 200)
+  const began = performance.now()
+  await run('REFRESH MATERIALIZED VIEW totals')
+  const took = performance.now() - began
+  assert.ok(took < 8_000, `${Math.round(took)} ms`)
+  assert.deepEqual((await server.query('SELECT n FROM totals')).json.Rows, [{ n: 1 }])
 })
 
 /** Steps, and a fault now and then. */

@@ -155,8 +155,10 @@ export class KeptViews {
       let asked = await kept.head(base)
       await this.#wait(view.name, signal, async (row) => {
         if (!row.isBuilt || row.position === undefined || asked === undefined) return row.isBuilt
-        // A position of a log that was replaced says nothing: what was committed before it is before the new one.
-        if ((await this.#changedSince(base, asked)) === 'lost') asked = await kept.head(base)
+        // A position of a log that was replaced, or that a primary gave which is gone, says nothing: what was committed before it is before
+        // the new one.
+        const change = await this.#changedSince(base, asked)
+        if (change === 'lost' || change === 'undone') asked = await kept.head(base)
         return asked === undefined || this.#hasSeen(base, row.position, asked)
       })
     }

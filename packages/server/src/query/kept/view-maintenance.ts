@@ -195,13 +195,20 @@ export class ViewMaintenance implements Watcher {
   }
 
   #retry(error: unknown): void {
-    const isExpected = error instanceof Refusal
-    if (!isExpected) this.#options.onError(error)
-    const wait = Math.min(RETRY_MS * 2 ** this.#failures++, MAX_RETRY_MS)
-    // Another commit was first, such as one that altered the table: the next attempt begins from there.
-    this.#notBefore = performance.now() + (isExpected && error.code === 'Data.Conflict' ? CONFLICT_MS : wait)
+    if (!(error instanceof Refusal)) this.#options.onError(error)
+    this.#notBefore = performance.now() + this.#pauseAfter(error)
     this.#dirtySince ??= performance.now()
     this.#counts.behindSince ??= this.#dirtySince
+  }
+
+  /** Only what the view itself costs makes it wait longer each time. */
+  #pauseAfter(error: unknown): number {
+    const code = error instanceof Refusal ? error.code : ''
+    // Another commit was first, such as one that altered the table: the next attempt begins from there.
+    if (code === 'Data.Conflict') return CONFLICT_MS
+    // However long the database was away, the views go on when it is back.
+    if (code === 'Data.Unavailable') return RETRY_MS
+    return Math.min(RETRY_MS * 2 ** this.#failures++, MAX_RETRY_MS)
   }
 }
 
