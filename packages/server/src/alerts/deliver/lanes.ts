@@ -72,6 +72,8 @@ export class Lanes {
   readonly #lanes = new Map<string, Lane>()
   readonly #turns: HostTurns<Lane>
   readonly #dropped = new Set<string>()
+  /** Nothing is sent before the owners of all alerts are known. */
+  #isOpen = false
   #isClosed = false
 
   constructor(env: LanesEnv) {
@@ -91,21 +93,28 @@ export class Lanes {
     return { count, since }
   }
 
-  /** Those of an earlier term. What was under way is repeated at once: it is still due. */
+  /** Those of an earlier term, before any alert adds one. */
   load(deliveries: readonly ListedDelivery[], owners: ReadonlyMap<string, string>): void {
-    for (const delivery of deliveries) this.#lane(delivery, owners.get(delivery.alert) ?? '').waiting.push(delivery)
-    for (const lane of this.#lanes.values()) this.#schedule(lane)
+    for (const delivery of deliveries) this.#restore(delivery, owners.get(delivery.alert) ?? '')
+  }
+
+  /** From now on all are sent. What was under way in an earlier term is repeated at once: it is still due. */
+  open(): void {
+    this.#isOpen = true
+    for (const lane of [...this.#lanes.values()]) this.#schedule(lane)
   }
 
   /** Those of an alert that wait again, such as one that was to be retried by hand. */
   reload(deliveries: readonly ListedDelivery[], owner: string): void {
-    for (const delivery of deliveries) {
-      const lane = this.#lane(delivery, owner)
-      if (lane.waiting.some(({ id }) => id === delivery.id)) continue
-      lane.waiting.push(delivery)
-      lane.waiting.sort((one, other) => one.sequence - other.sequence)
-      this.#schedule(lane)
-    }
+    for (const delivery of deliveries) this.#schedule(this.#restore(delivery, owner))
+  }
+
+  #restore(delivery: ListedDelivery, owner: string): Lane {
+    const lane = this.#lane(delivery, owner)
+    if (lane.waiting.some(({ id }) => id === delivery.id)) return lane
+    lane.waiting.push(delivery)
+    lane.waiting.sort((one, other) => one.sequence - other.sequence)
+    return lane
   }
 
   /** What waits in the lanes of a channel besides; undefined if the delivery itself waits no more. */
@@ -210,7 +219,7 @@ export class Lanes {
 
   #schedule(lane: Lane): void {
     const [first] = lane.waiting
-    if (this.#isClosed || lane.isUnderWay || lane.isHeld) return
+    if (!this.#isOpen || this.#isClosed || lane.isUnderWay || lane.isHeld) return
     clearTimeout(lane.timer)
     if (first === undefined) {
       this.#lanes.delete(lane.name)

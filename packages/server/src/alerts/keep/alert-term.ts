@@ -146,8 +146,10 @@ export class AlertTerm {
       const waiting = (await rows.waiting()).filter(({ alert }) => owners.has(alert))
       for (const alert of alerts)
         this.#add(alert, toStored(runs.get(alert.id), states.get(alert.id)), silences.get(alert.id))
-      await this.#startAll(alerts)
+      // First: an alert that starts may add its next delivery, or drop those that wait.
       this.#lanes.load(waiting, owners)
+      await this.#startAll(alerts)
+      this.#lanes.open()
     })
   }
 
