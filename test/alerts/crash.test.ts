@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { onEveryEngine } from '../support/engines.ts'
 import { type RunningProcess, serveProcess } from '../support/process.ts'
 import { until } from '../support/until.ts'
-import { startReceiver, verify, type WebhookReceiver } from '../support/webhook-receiver.ts'
+import { type Received, startReceiver, verify, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { AlertClient } from './alert-client.ts'
 
 onEveryEngine('alerts over crashes', (place) => {
@@ -29,10 +29,7 @@ onEveryEngine('alerts over crashes', (place) => {
     await receiver.stop()
   })
   const notices = (of: string) => receiver.received.filter(({ body }) => body.data.alert === of)
-  const states = (of: string): readonly string[] =>
-    notices(of).flatMap(({ body }) =>
-      body.data.instances.map(({ key, state }: { key: unknown; state: string }) => `${key} ${state}`),
-    )
+  const states = (of: string): readonly string[] => statesOf(notices(of))
   const set = (id: number, level: number) =>
     client.query(
       `INSERT INTO levels (id, level) VALUES (${id}, ${level}) ON CONFLICT (id) DO UPDATE SET level = excluded.level`,
@@ -82,17 +79,46 @@ onEveryEngine('alerts over crashes', (place) => {
     assert.deepEqual(states(event), ['1 event', '2 event'])
   })
 
-  test('what happens while no server runs is sent, and what was sent is not sent again', async () => {
+  test('what happens while no server runs is sent, and what was just sent is sent again only by its id', async () => {
     const { items } = await client.call('GET', '/alerts')
     const [event, level] = items
     assert.equal(event.name, 'Event')
     await kill()
+    const before = new Map(receiver.received.map(({ headers, body }) => [headers['webhook-id'], body]))
     receiver.received.length = 0
     await start()
     await set(3, 30)
+    const isNew = ({ headers }: Received): boolean => !before.has(headers['webhook-id'])
+    const added = (of: string) => notices(of).filter(isNew)
+    await until('both have it', 15_000, () => added(level.id).length > 0 && added(event.id).length > 0)
+    assert.deepEqual(statesOf(added(level.id)), ['3 firing'])
+    assert.deepEqual(statesOf(added(event.id)), ['3 event'])
+    assert.equal(added(event.id)[0]?.body.data.missed, undefined)
+    // The server was killed before it had stored their answers.
+    for (const { headers, body } of receiver.received.filter((each) => !isNew(each)))
+      assert.deepEqual(body, before.get(headers['webhook-id']))
+  })
+
+  test('what was sent, and is stored as sent, is not sent again', async () => {
+    const { items } = await client.call('GET', '/alerts')
+    const [event, level] = items
+    for (const { id } of items)
+      await until('its deliveries are stored as sent', 10_000, async () => {
+        const deliveries = await client.call('GET', `/alerts/${id}/deliveries`)
+        return deliveries.items.every(({ state }: { state: string }) => state === 'sent')
+      })
+    await kill()
+    receiver.received.length = 0
+    await start()
+    await set(4, 40)
     await until('both have it', 15_000, () => notices(level.id).length > 0 && notices(event.id).length > 0)
-    assert.deepEqual(states(level.id), ['3 firing'])
-    assert.deepEqual(states(event.id), ['3 event'])
-    assert.equal(notices(event.id)[0]?.body.data.missed, undefined)
+    assert.deepEqual(states(level.id), ['4 firing'])
+    assert.deepEqual(states(event.id), ['4 event'])
   })
 })
+
+function statesOf(notices: readonly Received[]): readonly string[] {
+  return notices.flatMap(({ body }) =>
+    body.data.instances.map(({ key, state }: { key: unknown; state: string }) => `${key} ${state}`),
+  )
+}
