@@ -133,20 +133,19 @@ onSqlite('receivers of alerts', (place) => {
   })
 
   test('100 wait, then states are joined to the last: each key is sent with its latest state', async () => {
-    answers.set('/flood', (_request, response) => response.writeHead(503).end())
     const id = await watch('flood', 8, { statement: 'SELECT id, level FROM steps WHERE id >= 1000' })
-    await set(1000, 20)
-    await until('it has failed', 5_000, () => at('/flood').length === 1)
-    for (let step = 1; step <= 130; step++) await setAndSee(1000, step % 2 === 0 ? 20 : 0, id)
+    // A receiver that fails would be tried at times that pass while the states change: 131 of them take half a minute, or far longer.
+    await client.call('PATCH', '/admin/channels/flood', { disabled: true })
+    for (let step = 0; step <= 130; step++) await setAndSee(1000, step % 2 === 0 ? 20 : 0, id)
+    assert.equal(at('/flood').length, 0)
     const { items } = await client.call('GET', `/alerts/${id}/deliveries?limit=500`)
     assert.equal(items.length, 100)
     const joined = items.reduce((sum: number, each: { joined: number }) => sum + each.joined, 0)
     assert.equal(joined, 31)
-    answers.delete('/flood')
+    await client.call('PATCH', '/admin/channels/flood', { disabled: false })
     await until('all was sent', 30_000, () => sequences('/flood').includes(100))
-    const numbers = [...new Set(sequences('/flood'))]
     assert.deepEqual(
-      numbers,
+      sequences('/flood'),
       Array.from({ length: 100 }, (_each, index) => index + 1),
     )
     assert.equal(at('/flood').at(-1)?.body.data.instances[0].state, 'firing')
