@@ -8,7 +8,7 @@ import { type LiveServer, startLive } from './support/live-server.ts'
 import { paced, percentiles } from './support/percentiles.ts'
 
 const ROUND_MS = Number(process.env.BENCH_ROUND_MS ?? 4_000)
-const FAMILY = 1_000
+const FAMILY = Number(process.env.BENCH_FAMILY ?? 1_000)
 const BURST = Number(process.env.BENCH_ALERTS ?? 10_000)
 const MADE_AT_ONCE = 32
 /** As often as an alert is evaluated. */
@@ -52,19 +52,8 @@ function contender(name: string, work: (place: Place) => Promise<Figures>, check
   }
 }
 
-async function post(server: LiveServer, path: string, body: object): Promise<void> {
-  const headers = { ...server.headers, 'content-type': 'application/json' }
-  const response = await fetch(`http://127.0.0.1:${server.port}${path}`, {
-    method: 'POST',
-    headers,
-    body: JSON.stringify(body),
-  })
-  const reply = await response.text()
-  if (!response.ok) throw new Error(`${path}: ${reply}`)
-}
-
 function declareChannel(server: LiveServer, { url }: AlertReceiver): Promise<void> {
-  return post(server, '/admin/channels', { name: 'hook', kind: 'webhook', url, private: true })
+  return server.post('/admin/channels', { name: 'hook', kind: 'webhook', url, private: true })
 }
 
 async function makeAlerts(server: LiveServer, count: number, members: object): Promise<void> {
@@ -72,7 +61,7 @@ async function makeAlerts(server: LiveServer, count: number, members: object): P
   for (let first = 0; first < count; first += MADE_AT_ONCE)
     await Promise.all(
       numbers.slice(first, first + MADE_AT_ONCE).map((number) =>
-        post(server, '/alerts', {
+        server.post('/alerts', {
           ...{ name: `alert ${number}`, statement: BY_SYMBOL, parameters: { s: `S${number}` } },
           ...{ when: `price >= ${DEAR}`, group: '0 seconds', channels: ['hook'], ...members },
         }),
@@ -87,7 +76,7 @@ async function untilTrue(isDone: () => boolean): Promise<void> {
 
 const family: Measurement = {
   name: 'alerts-family',
-  about: `1,000 alerts that differ in one value, at 1,000 changes/s of which 10 match; and the same live statements`,
+  about: `${FAMILY.toLocaleString('en')} alerts that differ in one value, at 1,000 changes/s of which 10 match; and the same live statements`,
   columns: { cpu: 'ms per s', p50: 'ms', p99: 'ms', arrived: 'of matches' },
   targets: { p99: { most: 1_000 }, arrived: { least: 1, most: 1 } },
   ratios: [{ column: 'cpu', to: 'live statements', most: 1.3 }],
@@ -134,8 +123,7 @@ async function changeEvenly(server: LiveServer): Promise<{ cpu: number; committe
 
 const rate: Measurement = {
   name: 'alerts-rate',
-  about:
-    'changed rows that 1,000 alerts evaluate, inserted as fast as they are taken, until the last has reached its webhook',
+  about: `changed rows that ${FAMILY.toLocaleString('en')} alerts evaluate, inserted as fast as they are taken, until the last has reached its webhook`,
   columns: { rate: 'rows/s', cpu: 'ms per 1000', last: 'ms' },
   subject: async (checkout) => contender('gatehouse', (place) => evaluateMany(place, FAMILY), checkout),
   async *references() {

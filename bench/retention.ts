@@ -18,6 +18,8 @@ const CONNECTIONS = 64
 const WINDOW_MS = 2_000
 const CSV_ROWS = 250_000
 const DAY_MS = 86_400_000
+/** A cut that takes longer has failed: it deletes tens of thousands of rows a second. */
+const LONGEST_MS = 120_000 + ROWS / 5
 
 const COLUMNS = { p99: 'ms', worst: 'ms', rate: 'rows/s', file: '× first' }
 const about = (engine: string) =>
@@ -122,6 +124,7 @@ async function start({ name, checkout, rows, flags, databaseUrl, readSize, close
         )
         windows.push((await send(WINDOW_MS)).p99)
         took = performance.now() - began
+        if (rows > 0 && took > LONGEST_MS) throw new Error(`After ${Math.round(took / 1000)} s rows were left`)
       } while (rows === 0 ? windows.length < 5 : await table.hasOld())
       const size = await readSize()
       first ??= size

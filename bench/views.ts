@@ -5,12 +5,13 @@ import type { Contender, Figures, Measurement } from './support/compare.ts'
 import { load, requestBytes } from './support/http-load.ts'
 import { type LiveServer, startLive } from './support/live-server.ts'
 import { paced, percentiles } from './support/percentiles.ts'
+import { clientToken } from './support/tokens.ts'
 
 const ROUND_MS = Number(process.env.BENCH_ROUND_MS ?? 6_000)
 const ROWS = Number(process.env.BENCH_ROWS ?? 1_000_000)
 const SYMBOLS = 100
 /** Of each symbol, from before: what a statement that runs again reads. */
-const HISTORY = 600
+const HISTORY = Number(process.env.BENCH_HISTORY ?? 600)
 const PER_SECOND = 1_000
 /** Trades of one request. */
 const TOGETHER = 20
@@ -27,6 +28,9 @@ const LEVELS = ['hour', 'day'].map((unit, index) => {
     max(high) AS high, min(low) AS low, last(close, ${time}) AS close, sum(volume) AS volume, sum(n) AS n FROM ${table} GROUP BY symbol, ${unit}`
 })
 
+/** A build of a million rows may take longer than the usual limit where other programs run. */
+const LIMITS = { '--query-seconds': '600' }
+
 type Work = (server: LiveServer) => Promise<Figures>
 
 /** Each round starts a new server. */
@@ -34,7 +38,7 @@ function contender(name: string, work: Work, checkout = HERE): Contender {
   return {
     name,
     async measure() {
-      const server = await startLive(checkout)
+      const server = await startLive(checkout, LIMITS)
       try {
         return await work(server)
       } finally {
@@ -66,42 +70,77 @@ async function prepare(server: LiveServer, views: readonly string[]): Promise<vo
     )
 }
 
-/** Follows the bar of each symbol, and measures when each trade is in it. */
-async function follow(server: LiveServer, statement: string): Promise<Figures> {
-  const sent = Array.from({ length: SYMBOLS }, () => HISTORY)
-  const waiting: { n: number; at: number }[][] = Array.from({ length: SYMBOLS }, () => [])
+/** Bars that are followed while trades come in. */
+interface Followed {
+  readonly bars: number
+  /** The trades that each has from before. */
+  readonly history: number
+  readonly perSecond: number
+  readonly together: number
+  /** `onTrades` is called with how many trades the bar has. */
+  subscribe(bar: number, onTrades: (trades: number) => void): Promise<void>
+  /** A trade of each of these bars. */
+  insert(bars: readonly number[]): Promise<void>
+}
+
+/** Measures when each trade is in its bar. */
+async function measureBars(server: LiveServer, { bars, history, perSecond, together, ...work }: Followed) {
+  const sent = Array.from({ length: bars }, () => history)
+  /** How many trades each bar has shown. */
+  const shown = Array.from({ length: bars }, () => history)
+  const waiting: { n: number; at: number }[][] = Array.from({ length: bars }, () => [])
   const waits: number[] = []
   let isMeasured = false
-  const connections = await Promise.all(Array.from({ length: 10 }, () => server.connect()))
-  for (let symbol = 0; symbol < SYMBOLS; symbol++)
-    await connections[symbol % 10]?.subscribe(statement, { s: `S${symbol}` }, (message) => {
+  for (let bar = 0; bar < bars; bar++)
+    await work.subscribe(bar, (trades) => {
       const now = performance.now()
-      for (const { Row } of JSON.parse(message.toString()).Data.Put ?? []) {
-        const queue = waiting[symbol] ?? []
-        while (queue[0] !== undefined && queue[0].n <= Number(Row.n)) {
-          const seen = queue.shift()
-          if (isMeasured && seen !== undefined) waits.push(Math.max(0, now - seen.at))
-        }
+      const queue = waiting[bar] ?? []
+      shown[bar] = trades
+      while (queue[0] !== undefined && queue[0].n <= trades) {
+        const seen = queue.shift()
+        if (isMeasured && seen !== undefined) waits.push(Math.max(0, now - seen.at))
       }
     })
   const insert = async (): Promise<void> => {
-    const rows = Array.from({ length: TOGETHER }, () => Math.floor(Math.random() * SYMBOLS))
-    await server.insert('trades', rows.map(trade))
+    const some = Array.from({ length: together }, () => Math.floor(Math.random() * bars))
+    await work.insert(some)
     const at = performance.now()
-    for (const symbol of rows) {
-      sent[symbol] = (sent[symbol] ?? 0) + 1
-      waiting[symbol]?.push({ n: sent[symbol] ?? 0, at })
+    for (const bar of some) {
+      const n = (sent[bar] ?? 0) + 1
+      sent[bar] = n
+      if (n > (shown[bar] ?? 0)) waiting[bar]?.push({ n, at })
+      // It was in the bar before the insert was answered.
+      else if (isMeasured) waits.push(0)
     }
   }
-  await paced(PER_SECOND / TOGETHER, ROUND_MS / 2, insert)
+  await paced(perSecond / together, ROUND_MS / 2, insert)
   isMeasured = true
   const before = server.use().cpuMs
-  await paced(PER_SECOND / TOGETHER, ROUND_MS, insert)
+  await paced(perSecond / together, ROUND_MS, insert)
   const cpu = (server.use().cpuMs - before) / (ROUND_MS / 1000)
   // The last of them may still be on their way.
   for (let turn = 0; turn < 100 && waiting.some(({ length }) => length > 0); turn++) await sleep(50)
-  for (const connection of connections) connection.end()
   return { ...percentiles(waits), cpu, missing: waiting.reduce((sum, { length }) => sum + length, 0) }
+}
+
+/** Of the rows of a message. */
+function readTrades(message: Buffer): number[] {
+  return (JSON.parse(message.toString()).Data.Put ?? []).map(({ Row }: { Row: { n: unknown } }) => Number(Row.n))
+}
+
+/** The bar of each symbol. */
+async function follow(server: LiveServer, statement: string): Promise<Figures> {
+  const connections = await Promise.all(Array.from({ length: 10 }, () => server.connect()))
+  const figures = await measureBars(server, {
+    ...{ bars: SYMBOLS, history: HISTORY, perSecond: PER_SECOND, together: TOGETHER },
+    subscribe: async (symbol, onTrades) =>
+      connections[symbol % 10]?.subscribe(statement, { s: `S${symbol}` }, (message) => {
+        for (const trades of readTrades(message)) onTrades(trades)
+      }),
+    insert: (symbols) => server.insert('trades', symbols.map(trade)),
+  })
+  for (const connection of connections) connection.end()
+  return figures
 }
 
 const columns = { p50: 'ms', p99: 'ms', cpu: 'ms per s', missing: 'trades' }
@@ -146,6 +185,72 @@ const levels: Measurement = {
     return contender('gatehouse', work, checkout)
   },
   async *references() {},
+}
+
+/** Each is a program that sees its own rows. */
+const DESKS = Number(process.env.BENCH_DESKS ?? 100)
+const SECRET = 'a-secret-of-a-desk-that-is-long-enough'
+
+const filtered: Measurement = {
+  name: 'views-filtered',
+  about: `${(DESKS * SYMBOLS).toLocaleString('en')} live bars under row filters, of ${DESKS} desks with ${SYMBOLS} symbols each, at ${(DESKS * SYMBOLS).toLocaleString('en')} trades/s`,
+  columns,
+  targets: { p99: { most: 500 }, missing: { most: 0 } },
+  subject: async (checkout) => contender('gatehouse', followFiltered, checkout),
+  async *references() {},
+}
+
+async function followFiltered(server: LiveServer): Promise<Figures> {
+  const desks = Array.from({ length: DESKS }, (_desk, number) => `D${number}`)
+  await server.post('/admin/attributes', { name: 'desk', type: 'Text', many: true })
+  const trading = { grant_types: ['client_credentials'], scope: 'Platform/Market Platform/Trading' }
+  for (const desk of desks)
+    await server.post('/admin/clients', { client_id: desk, client_secret: SECRET, ...trading, attributes: { desk } })
+  // Rows that a caller does not see cannot be written either.
+  await server.post('/admin/clients', {
+    client_id: 'all',
+    client_secret: SECRET,
+    ...trading,
+    attributes: { desk: desks },
+  })
+  await server.query(
+    `CREATE TABLE fills (id Integer PRIMARY KEY, desk Text NOT NULL, symbol Text NOT NULL, price Decimal(18, 4) NOT NULL, quantity Integer NOT NULL,
+      at Timestamp NOT NULL) READ SCOPE 'Platform/Market' WRITE SCOPE 'Platform/Trading' ROW FILTER (desk = :attribute.desk)`,
+  )
+  await server.query('CREATE INDEX fills_by_bar ON fills (desk, symbol, at)')
+  await server.query(
+    `CREATE MATERIALIZED VIEW desk_bars READ SCOPE 'Platform/Market' AS SELECT desk, symbol, time_bucket('1 minute', at) AS bar, first(price, at) AS open,
+      max(price) AS high, min(price) AS low, last(price, at) AS close, sum(quantity) AS volume, count(*) AS n FROM fills GROUP BY desk, symbol, bar`,
+  )
+  const writer = await clientToken(server.port, 'all', SECRET)
+  const insert = async (bars: readonly number[]): Promise<void> => {
+    const response = await fetch(`http://127.0.0.1:${server.port}/query/fills/insert`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${writer}`, 'content-type': 'application/json' },
+      body: JSON.stringify(
+        bars.map((bar) => ({ ...trade(bar % SYMBOLS), desk: desks[Math.floor(bar / SYMBOLS)] ?? '' })),
+      ),
+    })
+    const reply = await response.text()
+    if (!response.ok) throw new Error(`The insert failed: ${reply}`)
+  }
+  const all = Array.from({ length: DESKS * SYMBOLS }, (_bar, number) => number)
+  for (let first = 0; first < all.length; first += 1_000) await insert(all.slice(first, first + 1_000))
+  await server.query('REFRESH MATERIALIZED VIEW desk_bars')
+  const connections = await Promise.all(
+    desks.map(async (desk) => server.connect(await clientToken(server.port, desk, SECRET))),
+  )
+  const statement = 'SELECT symbol, bar, open, high, low, close, volume, n FROM desk_bars WHERE symbol = :s'
+  const figures = await measureBars(server, {
+    ...{ bars: all.length, history: 1, perSecond: all.length, together: Math.max(1, all.length / 50) },
+    subscribe: async (bar, onTrades) =>
+      connections[Math.floor(bar / SYMBOLS)]?.subscribe(statement, { s: `S${bar % SYMBOLS}` }, (message) => {
+        for (const trades of readTrades(message)) onTrades(trades)
+      }),
+    insert,
+  })
+  for (const connection of connections) connection.end()
+  return figures
 }
 
 const writes: Measurement = {
@@ -213,4 +318,4 @@ async function buildOnce(server: LiveServer): Promise<Figures> {
   return { build: built, query: seconds, ratio: built / seconds }
 }
 
-export const views: readonly Measurement[] = [bars, levels, writes, build]
+export const views: readonly Measurement[] = [bars, levels, filtered, writes, build]

@@ -13,7 +13,10 @@ export interface LiveServer {
   readonly headers: Readonly<Record<string, string>>
   query(statement: string, parameters?: object): Promise<void>
   insert(table: string, rows: readonly object[]): Promise<void>
-  connect(): Promise<LiveConnection>
+  /** Sends a request of the administrator with a body. */
+  post(path: string, body: object): Promise<void>
+  /** As the administrator by default. */
+  connect(token?: string): Promise<LiveConnection>
   stop(): Promise<void>
 }
 
@@ -64,7 +67,8 @@ export async function startLive(checkout: Checkout, more: Readonly<Record<string
     use: program.use,
     query: (Statement, Parameters = {}) => post('/query', JSON.stringify({ Statement, Parameters })),
     insert: (table, rows) => post(`/query/${table}/insert`, JSON.stringify(rows)),
-    connect: () => connectStream(port, headers),
+    post: (path, body) => post(path, JSON.stringify(body)),
+    connect: (token) => connectStream(port, token === undefined ? headers : { authorization: `Bearer ${token}` }),
     async stop() {
       await program.stop()
       await folder.remove()

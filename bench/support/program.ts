@@ -18,7 +18,7 @@ export interface Program {
 export interface LaunchOptions {
   /** Polled until it answers with a status below 500. */
   readonly readyAt?: string
-  /** How long to wait; half a minute by default. */
+  /** How long to wait; two minutes by default. */
   readonly readyMs?: number
   /** The only processor that the program may use, with all its threads and children. */
   readonly processor?: number | undefined
@@ -27,7 +27,7 @@ export interface LaunchOptions {
   readonly quiet?: boolean
 }
 
-const READY_TIMEOUT_MS = 30_000
+const READY_TIMEOUT_MS = 120_000
 /** Two runs at the same time have different ports. */
 let nextPort = 15_500 + (process.pid % 100) * 40
 

@@ -10,11 +10,12 @@ export function adminToken(port: number): Promise<string> {
 }
 
 export function serviceToken(port: number): Promise<string> {
-  return requestToken(port, {
-    grant_type: 'client_credentials',
-    client_id: 'demo-service',
-    client_secret: 'demo-service-secret',
-  })
+  return clientToken(port, 'demo-service', 'demo-service-secret')
+}
+
+/** Of a program, for itself. */
+export function clientToken(port: number, id: string, secret: string): Promise<string> {
+  return requestToken(port, { grant_type: 'client_credentials', client_id: id, client_secret: secret })
 }
 
 async function requestToken(port: number, form: Record<string, string>): Promise<string> {
