@@ -138,8 +138,19 @@ async function run(oracle: Oracle, fault: (turn: number) => Promise<void>): Prom
   return oracle.checked
 }
 
-/** Without a write that the standby has not. */
+/**
+ * Without a write that the standby has not: nodes write all the time, such as the keeper its term, and where the new primary lacks a write that was
+ * acknowledged, they stop all writes.
+ */
 async function failOver({ first, second }: PostgresPair): Promise<void> {
+  await first.query(`ALTER SYSTEM SET synchronous_standby_names = '*'`)
+  await first.query('SELECT pg_reload_conf()')
+  await until('commits wait for the standby', 20_000, async () => {
+    const [row] = await first.query('SELECT sync_state FROM pg_stat_replication')
+    return row?.sync_state === 'sync'
+  })
+  // A commit that had begun did not wait.
+  await wait(500)
   const [at] = await first.query('select pg_current_wal_lsn()::text as lsn')
   await until('the standby has all', 20_000, async () => {
     const [row] = await second.query(`select pg_last_wal_replay_lsn() >= '${at?.lsn}' as done`)
