@@ -179,6 +179,26 @@ onEveryEngineInLongRuns('agents with documents', (at) => {
     assert.equal(requirePage(await decide(agent, page)).status, 400)
   })
 
+  test('While the page is open an operator disables it, or registers a client under its id: the answer is no code, and the row stays', async () => {
+    await allow(host)
+    await connect(place.newAgent(), connecting(), ALICE)
+    const path = `/admin/clients/${encodeURIComponent(client)}`
+    const agent = place.newAgent()
+    const { page } = await ask(agent, connecting(), ALICE)
+    assert.equal((await admin('PATCH', path, { disabled: true })).status, 200)
+    assert.equal(requirePage(await decide(agent, page)).status, 400)
+    assert.equal((await place.stores.clients.metadata(client))?.disabled, true)
+    await admin('DELETE', path)
+    const other = place.newAgent()
+    const asked = await ask(other, connecting(), ALICE)
+    const own = { client_id: client, token_endpoint_auth_method: 'none', redirect_uris: ['https://own.example/cb'] }
+    await place.stores.clients.put(own)
+    assert.equal(requirePage(await decide(other, asked.page)).status, 400)
+    const { redirect_uris: redirects, document } = (await place.stores.clients.metadata(client)) ?? {}
+    assert.deepEqual([redirects, document], [own.redirect_uris, undefined])
+    await admin('DELETE', path)
+  })
+
   test('RFC 9126: it pushes its request before it has a row; private_key_jwt with the keys of its document', async () => {
     const id = `${agents.origin}/confidential.json`
     publish(id, {

@@ -68,7 +68,7 @@ export async function openAgents(options: AgentsOptions) {
       if (stored !== undefined && stored.document !== true) return undefined
       const fault = documentAddressFault(clientId)
       if (fault !== undefined) throw refuse('invalid_request', `client_id is no address of a document: ${fault}`)
-      if (stored?.disabled === true) throw refuse('unauthorized_client', 'The client is unknown or disabled')
+      if (stored?.disabled === true) throw unknownClient()
       if (allowed.find(clientId) === undefined) return { kind: 'not allowed', host: documentHost(clientId) }
       // Nodes of earlier versions would take it for a client that gets tokens for everything.
       const older = await stores.nodes.older()
@@ -96,9 +96,12 @@ export async function openAgents(options: AgentsOptions) {
         throw new Refusal('agent.too_many', 503, `There are ${MOST_DOCUMENTS} agents with documents already`)
       const rights = known().platformRights()
       await revocations.inTransaction(async (inside, { clients }) => {
+        // An operator may have disabled it, or registered another client under this id, while the person decided.
+        const stored = await clients.metadata(clientId)
+        if (stored !== undefined && (stored.document !== true || stored.disabled === true)) throw unknownClient()
         await clients.put(metadata)
         // One that was removed before may have left a limit.
-        if (before === undefined) await inside.limitClientScopes(clientId, rights)
+        if (stored === undefined) await inside.limitClientScopes(clientId, rights)
       })
       await bus.publish({ kind: 'clients-changed', clientId })
     },
@@ -117,4 +120,8 @@ export async function openAgents(options: AgentsOptions) {
     const scopes = entry.scopes === undefined ? ofAgents : entry.scopes.filter((scope) => ofAgents.includes(scope))
     return { ...client, scopes: new Set([...scopes, 'offline_access']) }
   }
+}
+
+function unknownClient() {
+  return refuse('unauthorized_client', 'The client is unknown or disabled')
 }
