@@ -114,6 +114,41 @@ onEveryEngine('expense of agents', (place) => {
 })
 
 onEveryEngine('long statements of agents', (place) => {
+  test('watches and live charts count among the two statements of a user, and end with the question as queries do', async () => {
+    const flags = { '--demo': 'true', '--limit-mcp': '', '--agent-seconds': '2', '--query-seconds': '60' }
+    const server = await startTestServer(place(), { flags })
+    try {
+      const client = new McpClient(server, await agentToken(server))
+      const admin = (await signIn(server, ADMIN)).access_token
+      // The readers begin.
+      await client.text('watch', { statement: 'SELECT count(*) AS n FROM instruments' })
+      const heavy = (at: number) =>
+        `SELECT count(*) AS watched${at} FROM instruments a CROSS JOIN instruments b CROSS JOIN instruments c CROSS JOIN instruments d CROSS JOIN instruments e CROSS JOIN instruments f WHERE a.symbol > b.symbol`
+      const calls = [1, 2, 3].map((at) =>
+        client.request(
+          'tools/call',
+          at % 2 === 0
+            ? { name: 'watch', arguments: { statement: heavy(at) } }
+            : { name: 'chart', arguments: { statement: heavy(at), live: true } },
+          FORMS,
+        ),
+      )
+      let most = 0
+      const answered = Promise.all(calls)
+      for (let isOver = false; !isOver; ) {
+        const headers = { authorization: `Bearer ${admin}` }
+        const reply = await fetch(`http://127.0.0.1:${server.port}/admin/queries`, { headers })
+        most = Math.max(most, (await reply.text()).split('AS watched').length - 1)
+        isOver = await Promise.race([answered.then(() => true), new Promise<boolean>((go) => setTimeout(go, 50, false))])
+      }
+      assert.equal(most, 2)
+      for (const { body } of await answered)
+        assert.match(body.result.inputRequests?.run.params.message ?? JSON.stringify(body), /It has run for 2 s/)
+    } finally {
+      await server.stop()
+    }
+  })
+
   test('a run beyond agent_seconds ends with the question; yes runs it for as long as any statement', async () => {
     const flags = { '--demo': 'true', '--limit-mcp': '', '--agent-seconds': '1', '--query-seconds': '3' }
     const server = await startTestServer(place(), { flags })

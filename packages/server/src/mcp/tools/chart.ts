@@ -67,10 +67,10 @@ async function readRows(args: Arguments, call: Call, { statements }: WatchEnv): 
 
 async function readLive(args: Arguments, call: Call, { statements, live, store }: WatchEnv): Promise<Drawn> {
   const asked = readStatement(args)
-  statements.refuseWrites(asked.statement)
-  await statements.requireCheap(asked.statement, asked.parameters, call)
   const started = performance.now()
-  const first = await readLiveChanges(live, asked, undefined, call, Promise.resolve())
+  const first = await readLiveChanges(live, asked, undefined, call, Promise.resolve(), (read) =>
+    statements.readLive(asked, call, read),
+  )
   const { columns = [], put, position, licence } = first
   const { rows, keys, more } = keyedRows(columns, put.slice(0, MOST_DRAWN), DRAWN_BYTES)
   return {

@@ -68,7 +68,7 @@ export class Statements {
     const wanted = request.isInternal || readAnswer(request, call)
     const bound = wanted || rules.scans === 'run' ? undefined : rules.milliseconds
     try {
-      return await this.#inTurn(call.principal, () => this.#read(request, call, bound))
+      return await this.inTurn(call.principal, () => this.#read(request, call, bound))
     } catch (error) {
       if (!(error instanceof Expensive)) throw error
       const plan = await this.#explain(request, call)
@@ -76,11 +76,26 @@ export class Statements {
     }
   }
 
-  /** Asks, or refuses, before a statement that is not run here is run again and again. */
-  async requireCheap(statement: string, parameters: ReadRequest['parameters'], call: Call): Promise<void> {
+  /** The first read of what is run again and again: it asks, or refuses, as `read` does. `signal` ends the read. */
+  async readLive<Result>(
+    asked: AskedStatement,
+    call: Call,
+    read: (signal: AbortSignal) => Promise<Result>,
+  ): Promise<Result> {
+    this.refuseWrites(asked.statement)
     const { rules } = this.#expense
-    const asked = { statement, parameters }
-    if (readAnswer(asked, call) || rules.scans === 'run') return
+    const isFree = readAnswer(asked, call) || rules.scans === 'run'
+    try {
+      if (!isFree) await this.#requireCheap(asked, call)
+      return await this.inTurn(call.principal, () => (isFree ? read(call.signal) : readWithin(rules, call, read)))
+    } catch (error) {
+      if (!(error instanceof Expensive)) throw error
+      const plan = await this.#explain({ ...asked, rows: 0 }, call)
+      return askOrRefuse(error, asked, plan, call, rules, this.#issuer)
+    }
+  }
+
+  async #requireCheap({ statement }: AskedStatement, call: Call): Promise<void> {
     const { principal, address, requestId } = call
     const planned = permit(
       {
@@ -89,13 +104,7 @@ export class Statements {
       },
       this.#query.sessionParts,
     ).planned
-    try {
-      await this.#expense.check(planned, (table, most) => this.#countRows(table, most, call))
-    } catch (error) {
-      if (!(error instanceof Expensive)) throw error
-      const plan = await this.#explain({ statement, parameters, rows: 0 }, call)
-      askOrRefuse(error, asked, plan, call, rules, this.#issuer)
-    }
+    await this.#expense.check(planned, (table, most) => this.#countRows(table, most, call))
   }
 
   async #explain({ statement, parameters }: ReadRequest, call: Call): Promise<string> {
@@ -131,7 +140,8 @@ export class Statements {
     return parsed.kind === 'explain' ? parsed.statement.kind === 'query' : READS.has(parsed.kind)
   }
 
-  async #inTurn<Result>(principal: Principal, act: () => Promise<Result>): Promise<Result> {
+  /** A few at a time for each user. */
+  async inTurn<Result>(principal: Principal, act: () => Promise<Result>): Promise<Result> {
     const owner = ownerKey(principal)
     const turns = this.#turns.get(owner) ?? createSemaphore(AT_A_TIME, MOST_WAITING)
     this.#turns.set(owner, turns)
@@ -213,13 +223,33 @@ function readAnswer(asked: AskedStatement, call: Call): boolean {
   return wanted === true
 }
 
+/** Ends a read that takes longer than is run without asking. */
+async function readWithin<Result>(
+  { milliseconds }: ScanRules,
+  { signal }: Call,
+  read: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(), milliseconds)
+  try {
+    return await read(AbortSignal.any([signal, late.signal]))
+  } catch (error) {
+    throw late.signal.aborted ? tooLong(milliseconds) : error
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function tooLong(milliseconds: number): Expensive {
+  return new Expensive(`It has run for ${milliseconds / 1000} s`)
+}
+
 /** Stops it when the client leaves, or when it takes longer than is run without asking. Returns what ends the watch. */
 function watchRun(running: RunningQuery, signal: AbortSignal, boundMs: number | undefined): () => void {
   const leave = (): void => running.stop(clientLeft())
   if (signal.aborted) leave()
   signal.addEventListener('abort', leave, { once: true })
-  const late = () => running.stop(new Expensive(`It has run for ${(boundMs ?? 0) / 1000} s`))
-  const timer = boundMs === undefined ? undefined : setTimeout(late, boundMs)
+  const timer = boundMs === undefined ? undefined : setTimeout(() => running.stop(tooLong(boundMs)), boundMs)
   return () => {
     clearTimeout(timer)
     signal.removeEventListener('abort', leave)

@@ -10,6 +10,7 @@ import { readFeedChanges } from '../watches/feed-changes.ts'
 import { type LiveChanges, type LiveRow, readLiveChanges } from '../watches/live-changes.ts'
 import type { Watched, WatchStore } from '../watches/watch-store.ts'
 import type { Arguments } from './arguments.ts'
+import type { AskedStatement } from './expense.ts'
 import { labelText, requireFeeds, shortData, writeMessages } from './feeds.ts'
 import { FORMAT, object, PARAMETERS, STATEMENT } from './schemas.ts'
 import type { Statements } from './statements.ts'
@@ -39,12 +40,9 @@ export function watchTool(env: WatchEnv): ToolDefinition {
     inputSchema: object([], { statement: STATEMENT, parameters: PARAMETERS, feed: FEED, topic: TOPIC, format: FORMAT }),
     async run(args, call) {
       const watched = readWatched(args)
-      const { statements } = env
-      if (watched.kind === 'statement') {
-        statements.refuseWrites(watched.statement)
-        await statements.requireCheap(watched.statement, watched.parameters, call)
-      }
-      const state = await readState(watched, undefined, call, NOW, env)
+      const state = await readState(watched, undefined, call, NOW, env, (asked, read) =>
+        env.statements.readLive(asked, call, read),
+      )
       const { id, since } = await env.store.create(call.principal, state.watched, state.position)
       return writeState(state, id, since, isJson(args))
     },
@@ -124,6 +122,11 @@ function readWatched(args: Arguments): Watched {
   throw new Refusal('mcp.arguments', 422, 'watch takes a statement, or a feed and a topic')
 }
 
+type ReadFirstOf = <Result>(
+  asked: AskedStatement,
+  read: (signal: AbortSignal) => Promise<Result>,
+) => Promise<Result>
+
 interface State {
   readonly watched: Watched
   readonly position: string
@@ -136,15 +139,17 @@ interface State {
   readonly shown: { readonly text: number; readonly json: number }
 }
 
+/** `readFirst`: nobody is asked about a watch that there is already. */
 async function readState(
   watched: Watched,
   since: string | undefined,
   call: Call,
   until: Promise<unknown>,
-  { live, feeds }: WatchEnv,
+  { statements, live, feeds }: WatchEnv,
+  readFirst: ReadFirstOf = (_, read) => statements.inTurn(call.principal, () => read(call.signal)),
 ): Promise<State> {
   if (watched.kind === 'statement') {
-    const changes = await readLiveChanges(live, watched, since, call, until)
+    const changes = await readLiveChanges(live, watched, since, call, until, (read) => readFirst(watched, read))
     return describeChanges(changes, watched)
   }
   const { feed, topic } = watched

@@ -1,7 +1,7 @@
 /** What has changed in the result of a statement: a live query that is resumed, answers, and is left. */
 import { randomUUID } from 'node:crypto'
 import type { ParameterInput } from 'gatehouse-iql'
-import type { Refusal, SubscriberSink } from 'gatehouse-protocol'
+import type { Refusal, RunningSubscription, SubscriberSink } from 'gatehouse-protocol'
 import { type Json, parseExactly, type RawNumber } from '../../lib/exact-json.ts'
 import {
   type LicenceLabel,
@@ -9,6 +9,7 @@ import {
   type LiveQueries,
   type LiveRequest,
   parameterInput,
+  refuse,
 } from '../../query/index.ts'
 import type { Call } from '../protocol/features.ts'
 import type { Column, Value } from '../text/rows.ts'
@@ -61,6 +62,9 @@ export function liveRequest(
   }
 }
 
+/** Runs the first read, in the caller's turn for example; the signal ends it. */
+export type ReadFirst = <Result>(read: (signal: AbortSignal) => Promise<Result>) => Promise<Result>
+
 /** Whole without `resume`, or if that is not known any more. Waits for a change until `until` resolves. */
 export async function readLiveChanges(
   live: LiveQueries,
@@ -68,17 +72,29 @@ export async function readLiveChanges(
   resume: string | undefined,
   call: Call,
   until: Promise<unknown>,
+  readFirst: ReadFirst,
 ): Promise<LiveChanges> {
   const collector = new Collector()
-  const subscription = await live.subscribe(liveRequest(statement, resume, call), collector)
+  let subscription: RunningSubscription | undefined
   try {
-    const first = await collector.next(new Promise(() => {}))
-    if (first === undefined) throw new Error('A live statement gave nothing')
+    const first = await readFirst(async (signal) => {
+      subscription = await live.subscribe(liveRequest(statement, resume, { ...call, signal }), collector)
+      const message = await collector.next(aborted(signal))
+      if (message === undefined) throw refuse('Limit.Cancelled', 'The client closed the connection')
+      return message
+    })
     if (first.columns !== undefined || first.put.length + first.remove.length > 0) return first
     return (await collector.next(until)) ?? first
   } finally {
-    subscription.close()
+    subscription?.close()
   }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
 }
 
 /** Puts the pieces of a message together. */
