@@ -139,7 +139,10 @@ onEveryEngine('long statements of agents', (place) => {
         const headers = { authorization: `Bearer ${admin}` }
         const reply = await fetch(`http://127.0.0.1:${server.port}/admin/queries`, { headers })
         most = Math.max(most, (await reply.text()).split('AS watched').length - 1)
-        isOver = await Promise.race([answered.then(() => true), new Promise<boolean>((go) => setTimeout(go, 50, false))])
+        isOver = await Promise.race([
+          answered.then(() => true),
+          new Promise<boolean>((go) => setTimeout(go, 50, false)),
+        ])
       }
       assert.equal(most, 2)
       for (const { body } of await answered)

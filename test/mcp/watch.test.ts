@@ -122,6 +122,33 @@ onEveryEngine('watches of agents', (place) => {
     assert.doesNotMatch(reply, /secret/)
   })
 
+  test('a wait of a caller who loses a role that a row filter uses gives nothing', async () => {
+    await post('/admin/roles', { name: 'desk', scopes: ['Platform/Market', 'Platform/News'] })
+    await post('/admin/roles', { name: 'plain', scopes: ['Platform/Market', 'Platform/News'] })
+    await post('/admin/users', { username: 'dana', password: 'a password of dana', roles: ['plain', 'desk'] })
+    await write(
+      'CREATE TABLE desks (id Integer PRIMARY KEY, desk Text, who Text) ROW FILTER (desk IN (:roles) OR who = :username)',
+    )
+    const other = new McpClient(server, await agentToken(server, { username: 'dana', password: 'a password of dana' }))
+    const { structuredContent } = await other.call('watch', { statement: 'SELECT id, desk FROM desks', format: 'json' })
+    const waiting = other.request('tools/call', {
+      name: 'changes',
+      arguments: { id: structuredContent.id, since: 1, wait: 10 },
+    })
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    const headers = { authorization: `Bearer ${admin}`, 'content-type': 'application/json', 'if-match': '*' }
+    const changed = await fetch(`http://127.0.0.1:${server.port}/admin/users/dana`, {
+      ...{ method: 'PATCH', headers },
+      body: JSON.stringify({ roles: ['plain'] }),
+    })
+    assert.equal(changed.status, 200, await changed.text())
+    await write("INSERT INTO desks (id, desk, who) VALUES (1, 'desk', 'admin')")
+    const { status, text } = await waiting
+    assert.equal(status, 401, text)
+    const again = await other.text('changes', { id: structuredContent.id, since: 1 })
+    assert.match(again, /nothing has changed$|\n0 rows/)
+  })
+
   const revoke = (token: string) =>
     fetch(`http://127.0.0.1:${server.port}/connect/revocation`, {
       method: 'POST',

@@ -102,10 +102,12 @@ export function openMcp(options: McpOptions): Mcp {
   }
 }
 
-/** Rights can be taken from a token that stays valid. */
+/** Rights can be taken from a token that stays valid, and roles, which row filters use. */
 async function isUnchanged({ headers, principal }: Context, authenticate: Authenticate): Promise<boolean> {
   const now = await authenticate(readCredentials(headers.authorization ?? '')?.token ?? '')
-  return now !== undefined && now.scopes.symmetricDifference(principal.scopes).size === 0
+  if (now === undefined) return false
+  const roles = new Set(now.roles).symmetricDifference(new Set(principal.roles))
+  return roles.size === 0 && now.scopes.symmetricDifference(principal.scopes).size === 0
 }
 
 function platformFeatures(
