@@ -180,6 +180,35 @@ onEveryEngine('watches of agents', (place) => {
     assert.equal((await messages.next()).done, true)
   })
 
+  test('subscriptions/listen: a token with fewer scopes of the same grant does not share what another may read', async () => {
+    const { refresh_token: first } = await signIn(server, ADMIN)
+    const refresh = async (token: string, scope: string) => {
+      const form = { grant_type: 'refresh_token', client_id: 'demo-cli', refresh_token: token, scope }
+      const reply = await fetch(`http://127.0.0.1:${server.port}/connect/token`, {
+        method: 'POST',
+        body: new URLSearchParams({ ...form, resource: `${server.issuer}/mcp` }),
+      })
+      const body = (await reply.json()) as { access_token: string; refresh_token: string }
+      assert.equal(reply.status, 200, JSON.stringify(body))
+      return body
+    }
+    const whole = await refresh(first, 'Platform/Market Platform/News')
+    const narrow = await refresh(whole.refresh_token, 'Platform/News')
+    const [one, other] = [new McpClient(server, whole.access_token), new McpClient(server, narrow.access_token)]
+    const { id } = (await one.call('watch', { statement: 'SELECT * FROM trades WHERE id = 1', format: 'json' }))
+      .structuredContent
+    const left = new AbortController()
+    const acknowledged = async (client: McpClient) => {
+      const notifications = { resourceSubscriptions: [`gatehouse://watch/${id}`] }
+      const { body, headers } = client.envelope('subscriptions/listen', { notifications })
+      const first = await readEvents(await client.open(body, headers, left.signal)).next()
+      return first.value?.params.notifications
+    }
+    assert.deepEqual(await acknowledged(one), { resourceSubscriptions: [`gatehouse://watch/${id}`] })
+    assert.deepEqual(await acknowledged(other), {})
+    left.abort()
+  })
+
   test('subscriptions/listen: tables that change, 406 without events, 5 streams a grant, the result at the end', async () => {
     const token = await agentToken(server)
     const other = new McpClient(server, token)

@@ -43,7 +43,7 @@ interface Shared {
 
 export class ResourceSubscriptions implements Subscriptions {
   readonly #env: SubscriptionsEnv
-  /** By the id of the watch. */
+  /** By the id of the watch, and the scopes of the token: tokens of one grant can have fewer. */
   readonly #shared = new Map<string, Shared>()
 
   constructor(env: SubscriptionsEnv) {
@@ -92,12 +92,13 @@ export class ResourceSubscriptions implements Subscriptions {
   async #openWatch(id: string, call: Call, observer: SourceObserver): Promise<Source> {
     const { watched, last } = await this.#env.store.find(id, call.principal)
     if (watched.kind === 'feed') return this.#openFeed(watched.feed, watched.topic, call, observer)
-    const shared = this.#shared.get(id) ?? this.#share(id, liveRequest(watched, last, call))
+    const key = `${id} ${[...call.principal.scopes].sort().join(' ')}`
+    const shared = this.#shared.get(key) ?? this.#share(key, liveRequest(watched, last, call))
     shared.listeners.add(observer)
     const leave = (): void => {
       shared.listeners.delete(observer)
-      if (shared.listeners.size > 0 || this.#shared.get(id) !== shared) return
-      this.#shared.delete(id)
+      if (shared.listeners.size > 0 || this.#shared.get(key) !== shared) return
+      this.#shared.delete(key)
       shared.running.then((running) => running.close()).catch(() => {})
     }
     const running = await shared.running.catch((error) => {
@@ -107,10 +108,10 @@ export class ResourceSubscriptions implements Subscriptions {
     return { close: leave, setPrincipal: (principal) => running.setPrincipal(principal) }
   }
 
-  #share(id: string, request: ReturnType<typeof liveRequest>): Shared {
+  #share(key: string, request: ReturnType<typeof liveRequest>): Shared {
     const listeners = new Set<SourceObserver>()
     const drop = (): void => {
-      if (this.#shared.get(id) === shared) this.#shared.delete(id)
+      if (this.#shared.get(key) === shared) this.#shared.delete(key)
     }
     // The first listener may leave before the others.
     const { signal: _, ...lasting } = request
@@ -132,7 +133,7 @@ export class ResourceSubscriptions implements Subscriptions {
       },
     )
     const shared: Shared = { listeners, running }
-    this.#shared.set(id, shared)
+    this.#shared.set(key, shared)
     running.catch(drop)
     return shared
   }
