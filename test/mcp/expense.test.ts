@@ -105,11 +105,18 @@ onEveryEngine('expense of agents', (place) => {
 
   test('the rows of a day are one budget for all agents of a user', async () => {
     const series = { statement: 'SELECT i FROM generate_series(1, 200) AS i' }
+    const { structuredContent } = await client.call('watch', {
+      statement: 'SELECT id FROM trades WHERE id = 1',
+      format: 'json',
+    })
     await client.text('query', series)
     const other = new McpClient(server, await agentToken(server))
     await other.call('query', series)
     assert.match(await other.error('query', series), /^mcp\.rows: /)
     assert.match(await client.error('list_tables'), /^mcp\.rows: /)
+    const read = await client.request('resources/read', { uri: `gatehouse://watch/${structuredContent.id}` })
+    assert.deepEqual([read.status, read.body.error.code], [429, -32603])
+    assert.match(read.body.error.message, /^mcp\.rows: /)
   })
 })
 

@@ -166,7 +166,8 @@ function openEvents(context: Context, { meta, method }: Message): EventReply | u
 function asProtocolError(context: Context, error: unknown): ProtocolError {
   if (error instanceof ProtocolError) return error
   const refusal = logFailure(context, error)
-  return new ProtocolError('internal', (refusal ?? FAULT).message)
+  if (refusal === undefined) return new ProtocolError('internal', FAULT.message)
+  return new ProtocolError('refused', `${refusal.code}: ${refusal.message}`, undefined, refusal.status)
 }
 
 /** An access rule: at least one right that agents can have. */

@@ -14,6 +14,8 @@ const ERRORS = {
   busy: { code: -32603, status: 429 },
   revoked: { code: -32603, status: 401 },
   unknownMethod: { code: -32601, status: 404 },
+  /** What another part of the server refuses; with its own status. */
+  refused: { code: -32603, status: 503 },
   internal: { code: -32603, status: 500 },
 } as const
 
@@ -25,11 +27,11 @@ export class ProtocolError extends Error {
   readonly status: number
   readonly data: unknown
 
-  constructor(kind: ErrorKind, message: string, data?: unknown) {
+  constructor(kind: ErrorKind, message: string, data?: unknown, status: number = ERRORS[kind].status) {
     super(message)
     this.kind = kind
     this.code = ERRORS[kind].code
-    this.status = ERRORS[kind].status
+    this.status = status
     this.data = data
   }
 }
