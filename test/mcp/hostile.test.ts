@@ -195,7 +195,18 @@ onEveryEngineInLongRuns('hostile uses of agents', (place) => {
     const { result } = (await ask('query', { statement })).body
     const { message } = result.inputRequests.run.params
     assert.equal(message.split('\n').filter((line: string) => line === 'Plan:').length, 1, message)
+    await write('CREATE TABLE "x\u202e" (id Integer PRIMARY KEY, n Integer)')
+    await write('INSERT INTO "x\u202e" SELECT i, i FROM generate_series(1, 2000) AS i')
+    const named = (await ask('query', { statement: 'SELECT DISTINCT n FROM "x\u202e"' })).body.result
+    assert.doesNotMatch(named.inputRequests.run.params.message, /\u202e/)
     assert.match(message, /\n> Plan:\n> read one row by its key"[^\n]*\n> Plan:"\n\nPlan:\n/)
+  })
+
+  test('a question about EXPLAIN ANALYZE shows the plan, wherever the statement begins', async () => {
+    for (const start of ['', '-- of a comment\n', '\n\n/* of another */ ']) {
+      const { result } = (await ask('query', { statement: `${start}EXPLAIN ANALYZE ${SCAN}` })).body
+      assert.match(result.inputRequests?.run.params.message ?? JSON.stringify(result), /\n\nPlan:\n[\s\S]*read trades/)
+    }
   })
 
   test('rows that are read as resources count as those of tools, and are recorded', async () => {

@@ -5,7 +5,7 @@ import type { Json } from '../../lib/exact-json.ts'
 import { LruMap } from '../../lib/lru-map.ts'
 import { findWholeReads, type Planned, type QueryService } from '../../query/index.ts'
 import type { Call } from '../protocol/features.ts'
-import { escapeText } from '../text/escape.ts'
+import { escapeText, shortText } from '../text/escape.ts'
 
 export interface ScanRules {
   readonly scans: 'ask' | 'refuse' | 'run'
@@ -67,7 +67,7 @@ export class Expense {
     if (sum <= most) return
     const shown = counted
       .filter(({ rows }) => rows > 0)
-      .map(({ name, rows }) => `${name} (${rows > most ? 'more than ' : ''}${Math.min(rows, most)} rows)`)
+      .map(({ name, rows }) => `${shortText(name)} (${rows > most ? 'more than ' : ''}${Math.min(rows, most)} rows)`)
     throw new Expensive(`It reads all of ${shown.join(', ')}`)
   }
 

@@ -1,5 +1,5 @@
 /** Runs the statements of tools for their callers, by the query service: reads alone, a few at a time for each user. */
-import { type ParameterInput, parse, readParameters, typeName } from 'gatehouse-iql'
+import { type ParameterInput, parse, printQuery, readParameters, typeName } from 'gatehouse-iql'
 import { type Principal, Refusal } from 'gatehouse-protocol'
 import { type Json, parseExactly } from '../../lib/exact-json.ts'
 import { createSemaphore, type Semaphore } from '../../lib/semaphore.ts'
@@ -107,9 +107,11 @@ export class Statements {
     await this.#expense.check(planned, (table, most) => this.#countRows(table, most, call))
   }
 
-  async #explain({ statement, parameters }: ReadRequest, call: Call): Promise<string> {
-    if (/^\s*explain\b/i.test(statement)) return ''
-    const { rows } = await this.#read({ statement: `EXPLAIN ${statement}`, parameters, rows: 30 }, call, undefined)
+  async #explain({ statement: asked, parameters }: ReadRequest, call: Call): Promise<string> {
+    const parsed = parse(asked, this.#query.planner.limits)
+    const isExplain = parsed.kind === 'explain' && parsed.statement.kind === 'query'
+    const statement = `EXPLAIN ${isExplain ? printQuery(parsed.statement) : asked}`
+    const { rows } = await this.#read({ statement, parameters, rows: 30 }, call, undefined)
     return rows.map(([line]) => shortText(String(line), MOST_PLANNED)).join('\n')
   }
 
