@@ -224,6 +224,28 @@ onEveryEngineInLongRuns('hostile uses of agents', (place) => {
     )
   })
 
+  test('the audit log has the statement and the tables of what is followed, and of a saved query that fails', async () => {
+    const last = async (tool: string) => {
+      const reply = await send('GET', '/admin/audit?event=agent.called&limit=5')
+      const { items } = (await reply.json()) as { items: { details: Record<string, unknown> }[] }
+      const found = items.find(({ details }) => details.tool === tool)?.details
+      return [found?.tables, found?.statement]
+    }
+    await write('CREATE TABLE followed (id Integer PRIMARY KEY, n Integer)')
+    const statement = 'SELECT id, n FROM followed'
+    const { id } = (await client.call('watch', { statement, format: 'json' })).structuredContent
+    await client.call('changes', { id, since: 1 })
+    await client.request('resources/read', { uri: `gatehouse://watch/${id}` })
+    await client.call('chart', { statement, live: true })
+    for (const tool of ['watch', 'changes', 'resources/read', 'chart'])
+      await until(`it has ${tool}`, 5_000, async () => String(await last(tool)) === `followed,${statement}`)
+    const own = await signIn(server, ALICE)
+    const body = { statement: 'SELECT nothing FROM followed' }
+    await post('/saved', { kind: 'query', name: 'Fails', body }, own.access_token)
+    await client.error('saved_query', { name: 'Fails' })
+    await until('it has saved_query', 5_000, async () => (await last('saved_query'))[1] === body.statement)
+  })
+
   test('sessions are not taken from requests, and ids of requests do not meet', async () => {
     const { body, headers } = client.envelope('tools/list', {}, { id: 'same' })
     const given = await client.post(body, { ...headers, 'mcp-session-id': 'chosen-by-somebody' })

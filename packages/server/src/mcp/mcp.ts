@@ -24,7 +24,7 @@ import { queryTool, savedQueryTool } from './tools/query.ts'
 import { RowBudget, type RowWindow } from './tools/row-budget.ts'
 import { Statements } from './tools/statements.ts'
 import { describeTableTool, listTablesTool } from './tools/tables.ts'
-import { type AuditedStatement, makeTool, observe } from './tools/tool-set.ts'
+import { type AuditedStatement, makeTool, observe, type Recorded } from './tools/tool-set.ts'
 import { changesTool, readWatchedNow, watchTool } from './tools/watch.ts'
 import { ResourceSubscriptions } from './watches/subscriptions.ts'
 import { WatchStore } from './watches/watch-store.ts'
@@ -134,7 +134,10 @@ function platformFeatures(
   ]
   const names = createNames(query, feeds)
   const reading: ResourcesEnv['reading'] = {
-    watch: (id, call) => observe('resources/read', call, env, {}, () => readWatchedNow(id, call, watching)),
+    watch(id, call) {
+      const recorded: Recorded = {}
+      return observe('resources/read', call, env, recorded, () => readWatchedNow(id, call, recorded, watching))
+    },
     feed: (name, topic, call) =>
       observe('resources/read', call, env, {}, () => readFeed(feeds(), name, topic, undefined, call)),
   }

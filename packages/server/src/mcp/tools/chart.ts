@@ -74,7 +74,7 @@ async function readLive(args: Arguments, call: Call, { statements, live, store }
   const { columns = [], put, position, licence } = first
   const { rows, keys, more } = keyedRows(columns, put.slice(0, MOST_DRAWN), DRAWN_BYTES)
   return {
-    ...{ columns, rows, keys, licence, tables: [] },
+    ...{ columns, rows, keys, licence, tables: statements.listTables(asked.statement, call) },
     hasMore: more || put.length > MOST_DRAWN,
     milliseconds: performance.now() - started,
     follow: () => store.create(call.principal, { kind: 'statement', ...asked, columns }, position),

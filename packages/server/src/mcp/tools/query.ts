@@ -46,7 +46,7 @@ export async function runStatement(
   const read = await statements.read({ statement, parameters, rows: budget.rows, after: args.text('after') }, call)
   const format = args.text('format') === 'json' ? 'json' : 'text'
   const { text, structured, shown } = writeRows(read, budget, format, read.writeAfter)
-  return { text, structured, rows: shown, tables: read.tables, statement }
+  return { text, structured, rows: shown, tables: read.tables }
 }
 
 function readBudget(args: Arguments): Budget {
@@ -68,10 +68,11 @@ export function savedQueryTool(statements: Statements, query: QueryService): Too
       after: AFTER,
       format: FORMAT,
     }),
-    async run(args, call) {
+    async run(args, call, recorded) {
       const name = args.text('name')
       if (name === undefined) return listSaved(query, call)
       const found = await findSaved(query, name, call)
+      recorded.statement = found.statement
       const given = args.object('parameters') ?? {}
       return runStatement(found.statement, { ...found.parameters, ...given }, args, call, statements)
     },

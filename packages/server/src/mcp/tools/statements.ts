@@ -4,6 +4,7 @@ import { type Principal, Refusal } from 'gatehouse-protocol'
 import { type Json, parseExactly } from '../../lib/exact-json.ts'
 import { createSemaphore, type Semaphore } from '../../lib/semaphore.ts'
 import {
+  type Planned,
   parameterInput,
   permit,
   type QueryResult,
@@ -96,15 +97,23 @@ export class Statements {
   }
 
   async #requireCheap({ statement }: AskedStatement, call: Call): Promise<void> {
-    const { principal, address, requestId } = call
-    const planned = permit(
+    const planned = this.#plan(statement, call)
+    await this.#expense.check(planned, (table, most) => this.#countRows(table, most, call))
+  }
+
+  /** The tables that a statement names. */
+  listTables(statement: string, call: Call): readonly string[] {
+    return this.#plan(statement, call).bound.tables.map(({ name }) => name)
+  }
+
+  #plan(statement: string, { principal, address, requestId }: Call): Planned {
+    return permit(
       {
         ...{ principal, address, requestId, encoding: ENCODING },
         plan: (planning) => ({ planned: planning.planAtOnce(statement), valueSets: [], limits: NO_ROWS }),
       },
       this.#query.sessionParts,
     ).planned
-    await this.#expense.check(planned, (table, most) => this.#countRows(table, most, call))
   }
 
   async #explain({ statement: asked, parameters }: ReadRequest, call: Call): Promise<string> {

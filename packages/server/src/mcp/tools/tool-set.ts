@@ -36,8 +36,13 @@ export interface Outcome {
   readonly meta?: JsonObject | undefined
   readonly rows?: number
   readonly tables?: readonly string[]
-  /** As it ran, if the arguments do not have it. */
-  readonly statement?: string | undefined
+}
+
+/** What is recorded of a call however it ends. */
+export interface Recorded {
+  /** As it runs: of a saved query, for example, or of a watch. */
+  statement?: string | undefined
+  tables?: readonly string[]
 }
 
 export interface ToolDefinition {
@@ -48,7 +53,7 @@ export interface ToolDefinition {
   readonly _meta?: JsonObject
   /** Arguments of a call, which errors show. */
   readonly example: JsonObject
-  readonly run: (args: Arguments, call: Call) => Promise<Outcome>
+  readonly run: (args: Arguments, call: Call, recorded: Recorded) => Promise<Outcome>
 }
 
 const READS = { readOnlyHint: true, openWorldHint: false }
@@ -62,8 +67,9 @@ export function makeTool(definition: ToolDefinition, env: ToolEnv): Tool {
     async call(given, call) {
       const statement = typeof given.statement === 'string' ? given.statement : undefined
       try {
-        const { text, structured, meta } = await observe(definition.name, call, env, { statement }, () =>
-          inSpan(definition.name, call, env, () => run(readArguments(definition, given), call)),
+        const recorded: Recorded = { statement }
+        const { text, structured, meta } = await observe(definition.name, call, env, recorded, () =>
+          inSpan(definition.name, call, env, () => run(readArguments(definition, given), call, recorded)),
         )
         return toolResult(structured === undefined ? cutText(text) : text, structured, meta)
       } catch (error) {
@@ -79,7 +85,7 @@ export async function observe(
   name: string,
   call: Call,
   env: ToolEnv,
-  asked: { readonly statement?: string | undefined },
+  recorded: Recorded,
   act: () => Promise<Outcome>,
 ): Promise<Outcome> {
   const started = performance.now()
@@ -94,7 +100,7 @@ export async function observe(
     const milliseconds = performance.now() - started
     env.calls.add(call.principal, outcome.rows ?? 0)
     env.metrics.observe('gatehouse_mcp_tool_seconds', { tool: name }, milliseconds / 1000)
-    record(name, { ...outcome, statement: outcome.statement ?? asked.statement }, milliseconds, call, env)
+    record(name, { ...recorded, ...outcome }, milliseconds, call, env)
   }
 }
 
@@ -142,7 +148,7 @@ function describeFailure(
 
 function record(
   tool: string,
-  { tables = [], rows = 0, statement }: Outcome,
+  { tables = [], rows = 0, statement }: Outcome & Recorded,
   milliseconds: number,
   { principal, address, requestId }: Call,
   { audit, auditedStatement }: ToolEnv,

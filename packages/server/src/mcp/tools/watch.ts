@@ -14,7 +14,7 @@ import type { AskedStatement } from './expense.ts'
 import { labelText, requireFeeds, shortData, writeMessages } from './feeds.ts'
 import { FORMAT, object, PARAMETERS, STATEMENT } from './schemas.ts'
 import type { Statements } from './statements.ts'
-import type { Outcome, ToolDefinition } from './tool-set.ts'
+import type { Outcome, Recorded, ToolDefinition } from './tool-set.ts'
 
 export interface WatchEnv {
   readonly statements: Statements
@@ -38,11 +38,12 @@ export function watchTool(env: WatchEnv): ToolDefinition {
       'Gives the result of a statement, or the state of a topic of a feed, with an id and a number for changes, which gives what has changed since. It ends an hour after its last use.',
     example: { statement: 'SELECT * FROM trades WHERE id = 1' },
     inputSchema: object([], { statement: STATEMENT, parameters: PARAMETERS, feed: FEED, topic: TOPIC, format: FORMAT }),
-    async run(args, call) {
+    async run(args, call, recorded) {
       const watched = readWatched(args)
       const state = await readState(watched, undefined, call, NOW, env, (asked, read) =>
         env.statements.readLive(asked, call, read),
       )
+      noteWatched(watched, recorded, call, env)
       const { id, since } = await env.store.create(call.principal, state.watched, state.position)
       return writeState(state, id, since, isJson(args))
     },
@@ -67,8 +68,9 @@ export function changesTool(env: WatchEnv): ToolDefinition {
       },
       format: FORMAT,
     }),
-    async run(args, call) {
+    async run(args, call, recorded) {
       const watch = await env.store.find(args.text('id') ?? '', call.principal)
+      noteWatched(watch.watched, recorded, call, env)
       const waiting = new Waiting((args.number('wait') ?? 0) * 1000, call)
       try {
         const since = watch.position(args.number('since') ?? 0)
@@ -81,6 +83,12 @@ export function changesTool(env: WatchEnv): ToolDefinition {
       }
     },
   }
+}
+
+function noteWatched(watched: Watched, recorded: Recorded, call: Call, { statements }: WatchEnv): void {
+  if (watched.kind !== 'statement') return
+  recorded.statement = watched.statement
+  recorded.tables = statements.listTables(watched.statement, call)
 }
 
 const NOW = Promise.resolve()
@@ -220,9 +228,9 @@ function isJson(args: Arguments): boolean {
 }
 
 /** The whole result of a watch, for its resource. */
-export async function readWatchedNow(id: string, call: Call, env: WatchEnv): Promise<Outcome> {
+export async function readWatchedNow(id: string, call: Call, recorded: Recorded, env: WatchEnv): Promise<Outcome> {
   const { watched } = await env.store.find(id, call.principal)
+  noteWatched(watched, recorded, call, env)
   const { text, shown } = await readState(watched, undefined, call, NOW, env)
-  const statement = watched.kind === 'statement' ? watched.statement : undefined
-  return { text, rows: shown.text, statement }
+  return { text, rows: shown.text }
 }
