@@ -191,7 +191,7 @@ onEveryEngineInLongRuns('agents with documents', (at) => {
     await admin('DELETE', path)
     const other = place.newAgent()
     const asked = await ask(other, connecting(), ALICE)
-    const own = { client_id: client, token_endpoint_auth_method: 'none', redirect_uris: ['https://own.example/cb'] }
+    const own = { client_id: client, redirect_uris: ['https://own.example/cb'] }
     await place.stores.clients.put(own)
     assert.equal(requirePage(await decide(other, asked.page)).status, 400)
     const { redirect_uris: redirects, document } = (await place.stores.clients.metadata(client)) ?? {}

@@ -7,7 +7,7 @@ import { shortText } from '../text/escape.ts'
 import { CHART_URI } from '../tools/chart.ts'
 import { iqlHelp } from '../tools/iql-guide.ts'
 import { describe, requireReadable } from '../tools/tables.ts'
-import type { Outcome } from '../tools/tool-set.ts'
+import { cutText, type Outcome } from '../tools/tool-set.ts'
 import { FEED_URI, WATCH_URI } from '../watches/subscriptions.ts'
 import { type Names, readableTables } from './names.ts'
 
@@ -115,7 +115,7 @@ async function readTable(
 }
 
 function textContents(uri: string, text: string, ttlMs: number): ResourceContents {
-  return { contents: [{ uri, mimeType: TEXT, text }], ttlMs }
+  return { contents: [{ uri, mimeType: TEXT, text: cutText(text) }], ttlMs }
 }
 
 function pageContents(text: string | undefined): ResourceContents | undefined {

@@ -18,6 +18,19 @@ export function escapeText(text: string): string {
   return text.replace(UNSAFE, (found) => SHORT.get(found) ?? `\\u{${found.codePointAt(0)?.toString(16)}}`)
 }
 
+/** The escapes of the beginning of a text, at most `most` bytes of UTF-8. */
+export function escapeWithin(text: string, most: number): string {
+  let within = ''
+  let left = most
+  for (const character of text) {
+    const escaped = escapeText(character)
+    left -= Buffer.byteLength(escaped)
+    if (left < 0) break
+    within += escaped
+  }
+  return within
+}
+
 /** The JSON with escapes for what is invisible; its value stays as it is. */
 export function escapeJson(json: string): string {
   return json.replace(UNSAFE, (found) => {

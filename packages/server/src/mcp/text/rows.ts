@@ -1,7 +1,7 @@
 /** Rows as text for a model: a head, the names, one line of CSV a row; or as JSON. Both within a budget of bytes. */
 import type { Json } from '../../lib/exact-json.ts'
 import { type LicenceLabel, writeLicences } from '../../query/index.ts'
-import { counted, cutBytes, escapeJson, escapeText, shortText } from './escape.ts'
+import { counted, cutBytes, escapeJson, escapeText, escapeWithin, shortText } from './escape.ts'
 
 export interface Column {
   readonly name: string
@@ -111,13 +111,14 @@ function valueText(value: Value, type: string | undefined): string {
   return typeof value === 'string' ? csvCell(value) : String(value)
 }
 
-/** Quoted where it would not stand for itself, such as a line that begins with #, which only the server writes. */
+/** Quoted where it would not stand for itself: lines that begin with #, and heads, which have a ·, are the server's alone. */
 function csvCell(text: string): string {
-  const cut = cutBytes(text, CELL_BYTES)
-  const escaped = escapeText(cut ?? text)
-  const mustQuote = cut !== undefined || escaped === '' || /[",]|^[#\s]|\s$/.test(escaped)
+  const whole = escapeText(cutBytes(text, CELL_BYTES) ?? text)
+  const escaped = Buffer.byteLength(whole) > CELL_BYTES ? escapeWithin(text, CELL_BYTES) : whole
+  const isCut = escaped !== whole || cutBytes(text, CELL_BYTES) !== undefined
+  const mustQuote = isCut || escaped === '' || /[",·]|^[#\s]|\s$/.test(escaped)
   const cell = mustQuote ? `"${escaped.replaceAll('"', '""')}"` : escaped
-  return cut === undefined ? cell : `${cell}…[${Buffer.byteLength(text)} bytes]`
+  return isCut ? `${cell}…[${Buffer.byteLength(text)} bytes]` : cell
 }
 
 function writeJson(
@@ -126,7 +127,8 @@ function writeJson(
   writeAfter: WriteAfter,
 ): RowsText {
   const labels = licenceMember(licence)
-  const values = takeJsonRows(columns, rows, bytes - Buffer.byteLength(JSON.stringify(labels)) - 1024)
+  const others = Buffer.byteLength(escapeJson(JSON.stringify({ columns, ...labels })))
+  const values = takeJsonRows(columns, rows, bytes - others - 1024)
   const shown = values.length
   const hasMore = moreFollow || shown < rows.length
   const after = hasMore ? (writeAfter?.(shown) ?? null) : null
@@ -144,7 +146,7 @@ export function takeJsonRows(
   return values.slice(
     0,
     takeWithin(
-      values.map((row) => () => JSON.stringify(row)),
+      values.map((row) => () => escapeJson(JSON.stringify(row))),
       bytes,
     ).taken.length,
   )
@@ -216,7 +218,7 @@ export function takeJsonChanges(
   const keys = remove.map(shortJson)
   const rows = put.map(({ key, row }) => ({ key: shortJson(key), row: jsonRow(row, columns) }))
   const { taken, isCut } = takeWithin(
-    [...keys, ...rows].map((change) => () => JSON.stringify(change)),
+    [...keys, ...rows].map((change) => () => escapeJson(JSON.stringify(change))),
     bytes - 1024,
   )
   return {

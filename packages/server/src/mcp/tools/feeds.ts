@@ -17,6 +17,8 @@ const LISTED = 100
 const LABELLED = 10
 const MOST_BYTES = 32 * 1024
 const MESSAGE_BYTES = 8 * 1024
+/** What says how long a message is that was cut. */
+const SUFFIX_BYTES = 32
 
 export function listFeedsTool(feeds: () => FeedService | undefined): ToolDefinition {
   return {
@@ -134,9 +136,12 @@ export function writeMessages(messages: readonly StoredMessage[], bytes: number)
   return { lines, shown: lines.length }
 }
 
-/** Digit for digit. */
+/** Digit for digit. With its escapes it is as short as without: one message always fits. */
 function dataText(data: string | undefined): string {
-  return data === undefined ? '(removed)' : escapeJson(shortData(data).replaceAll(/[\n\r\t]/g, ' '))
+  if (data === undefined) return '(removed)'
+  const escaped = escapeJson(shortData(data).replaceAll(/[\n\r\t]/g, ' '))
+  const cut = cutBytes(escaped, MESSAGE_BYTES + SUFFIX_BYTES)
+  return cut === undefined ? escaped : `${cut}…[${Buffer.byteLength(data)} bytes]`
 }
 
 export function shortData(data: string): string {

@@ -71,7 +71,8 @@ export function makeTool(definition: ToolDefinition, env: ToolEnv): Tool {
         const { text, structured, meta } = await observe(definition.name, call, env, recorded, () =>
           inSpan(definition.name, call, env, () => run(readArguments(definition, given), call, recorded)),
         )
-        return toolResult(structured === undefined ? cutText(text) : text, structured, meta)
+        if (structured === undefined) return toolResult(cutText(text), undefined, meta)
+        return Buffer.byteLength(text) > MOST_BYTES ? toolError(TOO_WIDE) : toolResult(text, structured, meta)
       } catch (error) {
         const { content, ...others } = describeFailure(error, statement, call, env.query, definition)
         return { ...others, content: content.map(({ text, ...part }) => ({ ...part, text: cutText(String(text)) })) }
@@ -107,7 +108,9 @@ export async function observe(
 /** More than any result of rows has: clients cut longer texts without saying so. */
 const MOST_BYTES = 72 * 1024
 
-function cutText(text: string): string {
+const TOO_WIDE = `mcp.arguments: As JSON this result has more than ${MOST_BYTES / 1024} KiB\nHint: name fewer columns, or call without format`
+
+export function cutText(text: string): string {
   const cut = cutBytes(text, MOST_BYTES)
   if (cut === undefined) return text
   return `${cut.slice(0, cut.lastIndexOf('\n') + 1) || `${cut}\n`}# Cut at ${MOST_BYTES / 1024} KiB: ask for less.`
