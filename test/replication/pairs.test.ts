@@ -153,9 +153,10 @@ test('a VACUUM of more than fits in one segment: merged into several objects, an
   await assertRestored(place)
 })
 
-test('a server that has views and nothing to do stores nothing', async () => {
+test('a server that has views and nothing to do stores nothing', async (t) => {
   const place = await newPlace('idle')
-  const server = await serve([...place.flags, '--demo-market', 'false'])
+  const server = await serve([...place.flags, '--demo-market=false'])
+  t.after(() => server.stop())
   await untilStored(place.data)
   const keeper = new Sqlite(join(place.data, 'query.db'), { readonly: true })
   await until('the views have a keeper', 30_000, () => keeper.prepare('select 1 from _gh_keeper').get() !== undefined)
@@ -168,7 +169,6 @@ test('a server that has views and nothing to do stores nothing', async () => {
   // Something is done now and then, such as every minute.
   const added = (await stored()) - before
   assert.ok(added <= 2, `${added} segments in 10 s`)
-  await server.stop()
 })
 
 test('a server with workers replicates once, and loses nothing when they are killed', async () => {

@@ -327,7 +327,7 @@ onEveryEngine('backup', EMPTY, (place, engine) => {
         database.close()
       })
       const other = await freshPlace(place())
-      await assert.rejects(gatehouse(other.place, ['restore', target]), /there is no room/)
+      await assert.rejects(gatehouse(other.place, ['restore', target], runGatehouse), /there is no room/)
       assert.deepEqual(await readdir(other.place.dataFolder), [])
       await other.leave()
     })
