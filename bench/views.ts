@@ -189,7 +189,6 @@ const levels: Measurement = {
 
 /** Each is a program that sees its own rows. */
 const DESKS = Number(process.env.BENCH_DESKS ?? 100)
-const SECRET = 'a-secret-of-a-desk-that-is-long-enough'
 
 const filtered: Measurement = {
   name: 'views-filtered',
@@ -203,16 +202,13 @@ const filtered: Measurement = {
 async function followFiltered(server: LiveServer): Promise<Figures> {
   const desks = Array.from({ length: DESKS }, (_desk, number) => `D${number}`)
   await server.post('/admin/attributes', { name: 'desk', type: 'Text', many: true })
-  const trading = { grant_types: ['client_credentials'], scope: 'Platform/Market Platform/Trading' }
-  for (const desk of desks)
-    await server.post('/admin/clients', { client_id: desk, client_secret: SECRET, ...trading, attributes: { desk } })
-  // Rows that a caller does not see cannot be written either.
-  await server.post('/admin/clients', {
-    client_id: 'all',
-    client_secret: SECRET,
-    ...trading,
-    attributes: { desk: desks },
-  })
+  const tokens = new Map<string, string>()
+  // Rows that a caller does not see cannot be written either: the writer sees all.
+  for (const [client_id, desk] of [['writer', desks], ...desks.map((each) => [each, each] as const)] as const) {
+    const rights = { grant_types: ['client_credentials'], scope: 'Platform/Market Platform/Trading' }
+    const made = await server.post('/admin/clients', { client_id, ...rights, attributes: { desk } })
+    tokens.set(client_id, await clientToken(server.port, client_id, String(Object(made).client_secret)))
+  }
   await server.query(
     `CREATE TABLE fills (id Integer PRIMARY KEY, desk Text NOT NULL, symbol Text NOT NULL, price Decimal(18, 4) NOT NULL, quantity Integer NOT NULL,
       at Timestamp NOT NULL) READ SCOPE 'Platform/Market' WRITE SCOPE 'Platform/Trading' ROW FILTER (desk = :attribute.desk)`,
@@ -222,11 +218,10 @@ async function followFiltered(server: LiveServer): Promise<Figures> {
     `CREATE MATERIALIZED VIEW desk_bars READ SCOPE 'Platform/Market' AS SELECT desk, symbol, time_bucket('1 minute', at) AS bar, first(price, at) AS open,
       max(price) AS high, min(price) AS low, last(price, at) AS close, sum(quantity) AS volume, count(*) AS n FROM fills GROUP BY desk, symbol, bar`,
   )
-  const writer = await clientToken(server.port, 'all', SECRET)
   const insert = async (bars: readonly number[]): Promise<void> => {
     const response = await fetch(`http://127.0.0.1:${server.port}/query/fills/insert`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${writer}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${tokens.get('writer')}`, 'content-type': 'application/json' },
       body: JSON.stringify(
         bars.map((bar) => ({ ...trade(bar % SYMBOLS), desk: desks[Math.floor(bar / SYMBOLS)] ?? '' })),
       ),
@@ -237,9 +232,7 @@ async function followFiltered(server: LiveServer): Promise<Figures> {
   const all = Array.from({ length: DESKS * SYMBOLS }, (_bar, number) => number)
   for (let first = 0; first < all.length; first += 1_000) await insert(all.slice(first, first + 1_000))
   await server.query('REFRESH MATERIALIZED VIEW desk_bars')
-  const connections = await Promise.all(
-    desks.map(async (desk) => server.connect(await clientToken(server.port, desk, SECRET))),
-  )
+  const connections = await Promise.all(desks.map((desk) => server.connect(tokens.get(desk))))
   const statement = 'SELECT symbol, bar, open, high, low, close, volume, n FROM desk_bars WHERE symbol = :s'
   const figures = await measureBars(server, {
     ...{ bars: all.length, history: 1, perSecond: all.length, together: Math.max(1, all.length / 50) },
@@ -295,7 +288,7 @@ async function buildOnce(server: LiveServer): Promise<Figures> {
     'CREATE TABLE ticks (id Integer PRIMARY KEY, symbol Text NOT NULL, at Timestamp NOT NULL, price Decimal(18, 4) NOT NULL)',
   )
   await server.query('CREATE INDEX ticks_symbol ON ticks (symbol, at)')
-  await server.query(`INSERT INTO ticks SELECT i, 'S' || CAST(i % 100 AS Text), TIMESTAMP '2026-01-01T00:00:00Z' + INTERVAL '6 seconds' * (i / 100), CAST(i % 1000 AS Decimal(18, 4)) / 7
+  await server.query(`INSERT INTO ticks SELECT i, 'S' || CAST(i % 100 AS Text), TIMESTAMP '2026-01-01T00:00:00Z' + INTERVAL '6 seconds' * (i / 100), round(CAST(i % 1000 AS Decimal(18, 4)) / 7, 4)
     FROM generate_series(1, ${ROWS}) AS g (i)`)
   const query = `SELECT symbol, time_bucket('1 minute', at) AS bar, max(price) AS high, min(price) AS low, count(*) AS n FROM ticks GROUP BY symbol, bar`
   const readAll = async (): Promise<number> => {

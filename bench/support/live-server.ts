@@ -14,7 +14,7 @@ export interface LiveServer {
   query(statement: string, parameters?: object): Promise<void>
   insert(table: string, rows: readonly object[]): Promise<void>
   /** Sends a request of the administrator with a body. */
-  post(path: string, body: object): Promise<void>
+  post(path: string, body: object): Promise<unknown>
   /** As the administrator by default. */
   connect(token?: string): Promise<LiveConnection>
   stop(): Promise<void>
@@ -52,7 +52,7 @@ export async function startLive(checkout: Checkout, more: Readonly<Record<string
   }
   const program = await serve(checkout, flags, { readyAt: `http://127.0.0.1:${port}/readyz` })
   const headers = { authorization: `Bearer ${await adminToken(port)}` }
-  const post = async (path: string, body: string): Promise<void> => {
+  const post = async (path: string, body: string): Promise<unknown> => {
     const response = await fetch(`http://127.0.0.1:${port}${path}`, {
       method: 'POST',
       headers: { ...headers, 'content-type': 'application/json' },
@@ -60,13 +60,18 @@ export async function startLive(checkout: Checkout, more: Readonly<Record<string
     })
     const reply = await response.text()
     if (!response.ok) throw new Error(`${path}: ${reply}`)
+    return reply === '' ? undefined : JSON.parse(reply)
   }
   return {
     port,
     headers,
     use: program.use,
-    query: (Statement, Parameters = {}) => post('/query', JSON.stringify({ Statement, Parameters })),
-    insert: (table, rows) => post(`/query/${table}/insert`, JSON.stringify(rows)),
+    async query(Statement, Parameters = {}) {
+      await post('/query', JSON.stringify({ Statement, Parameters }))
+    },
+    async insert(table, rows) {
+      await post(`/query/${table}/insert`, JSON.stringify(rows))
+    },
     post: (path, body) => post(path, JSON.stringify(body)),
     connect: (token) => connectStream(port, token === undefined ? headers : { authorization: `Bearer ${token}` }),
     async stop() {
