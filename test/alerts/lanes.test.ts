@@ -1,8 +1,54 @@
-/** The lanes of a new keeper: what an earlier one has left is sent first, and nothing before all alerts are known. */
+/** The order and the end of deliveries, also of those that an earlier keeper has left, without a database. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Lanes } from '../../packages/server/src/alerts/deliver/lanes.ts'
-import type { AlertDelivery } from '../../packages/server/src/query/index.ts'
+import type { Notice } from '../../packages/server/src/alerts/notice.ts'
+import type { AlertDelivery, DeliveryAttempt } from '../../packages/server/src/query/index.ts'
+import { toAlertDefinition } from '../../packages/server/src/resources/alert-shape.ts'
+import type { Alert } from '../../packages/server/src/store/alerts/alert.ts'
+
+const ALERT: Alert = {
+  ...{ id: 'a', owner: 'user-1', name: 'A', version: 1, created: 0, updated: 0 },
+  rights: { clientId: '', scopes: [], consented: false },
+  definition: toAlertDefinition({ name: 'A', statement: 'SELECT 1', channels: ['hook'] }),
+}
+
+const NOTICE: Notice = {
+  type: 'alert.firing',
+  timestamp: '2026-11-01T00:00:00.000Z',
+  data: { alert: 'a', name: 'A', sequence: 0, title: '', text: '', url: '', instances: [], more: 0 },
+}
+
+test('rights that are lost while a delivery is committed: it is dropped, and the next one is sent', async () => {
+  const attempted: number[] = []
+  const settled: DeliveryAttempt[] = []
+  const lanes = new Lanes({
+    hostOf: () => 'host',
+    attempt: async ({ sequence }) => {
+      attempted.push(sequence)
+      return { outcome: 'sent' }
+    },
+    commit: async (attempts) => void settled.push(...attempts),
+    commitDrop: async () => {},
+    clock: () => 0,
+    onError: (error) => assert.fail(String(error)),
+  })
+  lanes.open()
+  const first = lanes.prepare(ALERT, NOTICE, {})
+  lanes.drop(ALERT.id)
+  lanes.add(first)
+  lanes.add(lanes.prepare(ALERT, NOTICE, first.sequences))
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  assert.deepEqual(attempted, [2])
+  assert.deepEqual(
+    settled.map(({ id, state }) => [id, state]),
+    [
+      [first.deliveries[0]?.id, 'dropped'],
+      [settled[1]?.id, 'sent'],
+    ],
+  )
+  lanes.close()
+})
 
 const OWNERS = new Map([['spread', 'alice']])
 
@@ -17,6 +63,7 @@ test('what waits from an earlier term leaves before what an alert adds while the
       return { outcome: 'sent', status: 204 }
     },
     async commit() {},
+    async commitDrop() {},
     clock: Date.now,
     onError: (error) => sent.reject(error),
   })

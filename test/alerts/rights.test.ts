@@ -1,11 +1,31 @@
 /** An alert shows what its owner may see then: lost scopes, row filters and attributes take rows away without a word, also while deliveries wait. */
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
-import { onEveryEngineInLongRuns } from '../support/engines.ts'
+import Sqlite from 'better-sqlite3'
+import pg from 'pg'
+import { onEveryEngineInLongRuns, type TestPlace } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { AlertClient } from './alert-client.ts'
+
+/** A statement of another program, with PostgreSQL's names of tables. */
+async function writeForeign({ engine, dataFolder, databaseUrl }: TestPlace, sql: string): Promise<void> {
+  if (engine === 'sqlite') {
+    const database = new Sqlite(join(dataFolder, 'query.db'), { timeout: 5000 })
+    database.exec(sql.replaceAll('gatehouse_data.', ''))
+    database.close()
+    return
+  }
+  const client = new pg.Client(databaseUrl)
+  await client.connect()
+  try {
+    await client.query(sql)
+  } finally {
+    await client.end()
+  }
+}
 
 const BOB = { username: 'bob', password: 'a password of bob' }
 
@@ -108,6 +128,57 @@ onEveryEngineInLongRuns('alerts and the rights of their owners', (place) => {
     assert.deepEqual(sent(event), ['4 event'])
     await admin.query('ALTER TABLE pads SET ROW FILTER NULL')
     for (const each of [id, event]) await bob.call('DELETE', `/alerts/${each}`)
+    await admin.query('DELETE FROM pads ALL')
+  })
+
+  test('rows that a filter takes away while the statement fails: what waits about them is dropped', async () => {
+    receiver.answer((_request, response) => response.writeHead(503).end())
+    await set(1, 20)
+    await set(2, 20, 'carol')
+    const id = await watch('Failing', {
+      statement: 'SELECT id, who, 100 / level AS level FROM pads',
+      when: 'level = 5',
+    })
+    await until('a delivery waits', 5_000, async () => (await deliveries(id))[0]?.attempts >= 1)
+    await set(3, 0)
+    await until('the statement fails', 5_000, async () => (await stateOf(id)) === 'error')
+    await admin.query("ALTER TABLE pads SET ROW FILTER (who = :username OR :username = 'admin')")
+    await until('it is dropped', 20_000, async () => {
+      const items: readonly { sequence: number; state: string }[] = await deliveries(id)
+      return items.find(({ sequence }) => sequence === 1)?.state === 'dropped'
+    })
+    assert.equal(await stateOf(id), 'error')
+    receiver.answer((_request, response) => response.writeHead(204).end())
+    receiver.received.length = 0
+    await set(3, 100)
+    await until('it goes on', 70_000, async () => (await stateOf(id)) === 'firing')
+    assert.deepEqual(
+      (await bob.get(id)).instances.map(({ key }: { key: unknown }) => key),
+      [[1]],
+    )
+    assert.deepEqual(
+      sent(id).filter((each) => !each.startsWith('1 ')),
+      [],
+    )
+    await admin.query('ALTER TABLE pads SET ROW FILTER NULL')
+    await bob.call('DELETE', `/alerts/${id}`)
+    await admin.query('DELETE FROM pads ALL')
+  })
+
+  test('what could not be delivered is not sent by hand once rights were lost', async () => {
+    receiver.answer((_request, response) => response.writeHead(503).end())
+    await set(2, 20, 'carol')
+    const id = await watch('Dead')
+    await until('a delivery waits', 5_000, async () => (await deliveries(id))[0]?.attempts >= 1)
+    // As after a day.
+    await writeForeign(place(), `UPDATE gatehouse_data._gh_alert_deliveries SET state = 'dead' WHERE alert = '${id}'`)
+    await admin.query("ALTER TABLE pads SET ROW FILTER (who = :username OR :username = 'admin')")
+    await until('the row is taken away', 5_000, async () => (await bob.get(id)).instances.length === 0)
+    const [delivery] = await deliveries(id)
+    const reply = await bob.request('POST', `/alerts/${id}/deliveries/${delivery.id}/retry`)
+    assert.deepEqual([reply.status, (await deliveries(id))[0].state], [404, 'dropped'])
+    await admin.query('ALTER TABLE pads SET ROW FILTER NULL')
+    await bob.call('DELETE', `/alerts/${id}`)
     await admin.query('DELETE FROM pads ALL')
   })
 

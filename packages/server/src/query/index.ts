@@ -15,16 +15,17 @@ export { type LicenceLabel, writeLicences } from './catalogue/licence-labels.ts'
 export type { TableLicences } from './catalogue/licences.ts'
 export { type CatalogueSnapshot, pageOfTables, requireTable, viewFor } from './catalogue/snapshot.ts'
 export type { AgentCallRows } from './engines/agent-calls.ts'
-export type {
-  AlertDelivery,
-  AlertEvent,
-  AlertRows,
-  AlertRun,
-  AlertSilence,
-  AlertState,
-  AlertWrite,
-  DeliveryAttempt,
-  ListedDelivery,
+export {
+  type AlertDelivery,
+  type AlertEvent,
+  type AlertRows,
+  type AlertRun,
+  type AlertSilence,
+  type AlertState,
+  type AlertWrite,
+  type DeliveryAttempt,
+  type ListedDelivery,
+  LOST_RIGHTS,
 } from './engines/alert-rows.ts'
 export { type KeeperTerm, TermLost } from './engines/keeper-lease.ts'
 export type { WatchRow, WatchRows } from './engines/watch-rows.ts'

@@ -1,6 +1,6 @@
 /** One attempt of a delivery: whether it may be made now, and what came of it. */
 import type { Principal } from 'gatehouse-protocol'
-import type { AlertRows, ListedDelivery } from '../../query/index.ts'
+import { type AlertRows, type ListedDelivery, LOST_RIGHTS } from '../../query/index.ts'
 import type { Alert } from '../../store/alerts/alert.ts'
 import type { Channel } from '../../store/alerts/channels.ts'
 import type { OwnerNow } from '../keep/owners.ts'
@@ -17,7 +17,7 @@ export interface AttemptEnv extends PostEnv {
   readonly rows: Pick<AlertRows, 'findDelivery'>
   /** Of the owner of the alert, where it is theirs. */
   readonly channel: (name: string, owner: string) => Channel | undefined
-  readonly alert: (id: string) => { readonly alert: Alert; readonly owner: OwnerNow } | undefined
+  readonly alert: (id: string) => ReadyAlert | undefined
   /** Whether this node is the keeper beyond doubt: one that slept sends nothing. */
   readonly isKeeper: () => boolean
   /** The receiver says that nothing is to be sent there any more. */
@@ -29,24 +29,58 @@ export interface AttemptEnv extends PostEnv {
   readonly waitingWith: (delivery: ListedDelivery, owner: string) => readonly ListedDelivery[] | undefined
 }
 
+interface ReadyAlert {
+  readonly alert: Alert
+  readonly owner: OwnerNow
+  /** Whether the owner may see the rows of notices; undefined: it cannot be known now. */
+  readonly hasRights: () => Promise<boolean | undefined>
+}
+
+/** When it is asked again what the owner may see. */
+const ASK_AGAIN_MS = 1_000
+
 /** Mails to a mailbox are queued one at a time. */
 const mailboxes = new Map<string, Promise<unknown>>()
 
 export async function attemptDelivery(delivery: ListedDelivery, env: AttemptEnv): Promise<AttemptResult> {
   if (!env.isKeeper()) return { outcome: 'held' }
-  const found = env.alert(delivery.alert)
-  if (found === undefined) return { outcome: 'dropped', error: 'The alert is gone' }
-  const channel = env.channel(delivery.channel, found.alert.owner)
-  if (channel === undefined) return { outcome: 'dropped', error: 'The channel is gone' }
-  if (channel.disabled) return { outcome: 'held' }
-  const { owner } = found
-  if (owner.kind !== 'present') return { outcome: 'dropped', error: 'The owner lost rights' }
-  if (!mayUse(channel, owner.principal.scopes))
-    return { outcome: 'dropped', error: `The owner has no right to use the channel: it needs ${channel.use}` }
+  const sender = findSender(delivery, env)
+  if ('outcome' in sender) return sender
   const stored = await env.rows.findDelivery(delivery.id)
   if (stored?.state !== 'waiting') return { outcome: 'dropped', error: 'It was dropped' }
   const notice: Notice = JSON.parse(stored.notice)
-  return deliver(channel, { delivery, notice, principal: owner.principal }, env)
+  const hasRights = notice.data.instances.length === 0 || (await sender.hasRights())
+  if (hasRights === undefined) return { outcome: 'postponed', waitMs: ASK_AGAIN_MS }
+  if (!hasRights) return WITHOUT_RIGHTS
+  return deliver(sender.channel, { delivery, notice, principal: sender.principal }, env)
+}
+
+interface Sender extends Pick<ReadyAlert, 'hasRights'> {
+  readonly channel: Channel
+  readonly principal: Principal
+}
+
+const WITHOUT_RIGHTS = { outcome: 'dropped', error: LOST_RIGHTS } as const
+
+/** The channel and the owner; or why there is none. */
+function findSender({ alert, channel: name }: ListedDelivery, env: AttemptEnv): Sender | AttemptResult {
+  const found = env.alert(alert)
+  if (found === undefined) return { outcome: 'dropped', error: 'The alert is gone' }
+  const channel = env.channel(name, found.alert.owner)
+  if (channel === undefined) return { outcome: 'dropped', error: 'The channel is gone' }
+  if (channel.disabled) return { outcome: 'held' }
+  const { owner, hasRights } = found
+  if (owner.kind !== 'present') return WITHOUT_RIGHTS
+  if (!mayUse(channel, owner.principal.scopes))
+    return { outcome: 'dropped', error: `The owner has no right to use the channel: it needs ${channel.use}` }
+  return { channel, principal: owner.principal, hasRights }
+}
+
+/** Those of other alerts that may leave now too. */
+async function selectSendable(deliveries: readonly ListedDelivery[], env: AttemptEnv): Promise<ListedDelivery[]> {
+  const senders = deliveries.map((each) => findSender(each, env))
+  const rights = await Promise.all(senders.map((sender) => 'hasRights' in sender && sender.hasRights()))
+  return deliveries.filter((_each, index) => rights[index] === true)
 }
 
 interface Ready {
@@ -75,8 +109,9 @@ async function deliver(
     case 'mail': {
       const owner = principal.subject
       return inTurn(channel.to ?? owner, async () => {
-        const others = env.waitingWith(delivery, owner)
-        if (others === undefined) return { outcome: 'done' }
+        const waiting = env.waitingWith(delivery, owner)
+        if (waiting === undefined) return { outcome: 'done' }
+        const others = await selectSendable(waiting, env)
         return deliverByMail({ channel, delivery, notice, owner, others }, env)
       })
     }

@@ -3,7 +3,7 @@
  * lanes at once, and the owners of lanes take turns, so that no receiver and no owner holds up others.
  */
 
-import type { AlertDelivery, DeliveryAttempt, ListedDelivery } from '../../query/index.ts'
+import { type AlertDelivery, type DeliveryAttempt, type ListedDelivery, LOST_RIGHTS } from '../../query/index.ts'
 import type { Alert } from '../../store/alerts/alert.ts'
 import { newId } from '../../store/keys/opaque.ts'
 import type { Notice } from '../notice.ts'
@@ -39,6 +39,8 @@ export interface LanesEnv {
   readonly hostOf: (channel: string) => string
   readonly attempt: (delivery: ListedDelivery) => Promise<AttemptResult>
   readonly commit: (attempts: readonly DeliveryAttempt[]) => Promise<void>
+  /** Drops what is stored of an alert and was not delivered. */
+  readonly commitDrop: (alert: string) => Promise<void>
   readonly clock: () => number
   readonly onError: (error: unknown) => void
 }
@@ -48,6 +50,8 @@ export interface NewDeliveries {
   readonly owner: string
   /** The number of the last delivery of each channel. */
   readonly sequences: Readonly<Record<string, number>>
+  /** How often deliveries of the alert were dropped before these were made. */
+  readonly drops: number
 }
 
 /** Further ones are joined to the last. */
@@ -74,6 +78,8 @@ export class Lanes {
   readonly #dropped = new Set<string>()
   /** Nothing is sent before the owners of all alerts are known. */
   #isOpen = false
+  /** How often deliveries of an alert were dropped. */
+  readonly #drops = new Map<string, number>()
   #isClosed = false
 
   constructor(env: LanesEnv) {
@@ -153,10 +159,16 @@ export class Lanes {
       }
       return lane.last
     })
-    return { deliveries, owner, sequences: Object.fromEntries(sequences) }
+    return { deliveries, owner, sequences: Object.fromEntries(sequences), drops: this.#drops.get(alert) ?? 0 }
   }
 
-  add({ deliveries, owner }: NewDeliveries): void {
+  add({ deliveries, owner, drops }: NewDeliveries): void {
+    const [first] = deliveries
+    // Rights were lost while they were committed.
+    if (first !== undefined && drops !== (this.#drops.get(first.alert) ?? 0)) {
+      this.#drop(deliveries)
+      return
+    }
     for (const { notice: _, ...delivery } of deliveries) {
       const lane = this.#lane(delivery, owner)
       const at = lane.waiting.findIndex(({ id }) => id === delivery.id)
@@ -166,22 +178,28 @@ export class Lanes {
     }
   }
 
-  /** What waits for an alert is not sent. */
+  /** What waits for an alert is not sent, and what could not be delivered not by hand either: the owner lost rights. */
   drop(alert: string): void {
+    this.#drops.set(alert, (this.#drops.get(alert) ?? 0) + 1)
     for (const lane of this.#lanes.values()) {
-      if (lane.alert !== alert || lane.waiting.length === 0) continue
-      const now = this.#env.clock()
-      const dropped = lane.waiting.splice(0)
+      if (lane.alert !== alert) continue
       lane.last = undefined
-      for (const { id } of dropped) this.#dropped.add(id)
-      this.#env
-        .commit(dropped.map((each) => ended(each, 'dropped', now, { error: 'The owner lost rights' })))
-        .catch(this.#env.onError)
+      if (lane.waiting.length === 0) continue
+      for (const { id } of lane.waiting.splice(0)) this.#dropped.add(id)
     }
+    this.#env.commitDrop(alert).catch(this.#env.onError)
+  }
+
+  #drop(deliveries: readonly ListedDelivery[]): void {
+    const now = this.#env.clock()
+    this.#env
+      .commit(deliveries.map((each) => ended(each, 'dropped', now, { error: LOST_RIGHTS })))
+      .catch(this.#env.onError)
   }
 
   /** Of an alert that is deleted. */
   forget(alert: string): void {
+    this.#drops.delete(alert)
     for (const lane of [...this.#lanes.values()]) {
       if (lane.alert !== alert) continue
       for (const { id } of lane.waiting) this.#dropped.add(id)

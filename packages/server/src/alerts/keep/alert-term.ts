@@ -42,6 +42,8 @@ const STARTED_AT_ONCE = 16
 const TRIM_MS = 3_600_000
 const RELOAD_RETRY_MS = 1_000
 const STOP_MS = 2_000
+/** States of alerts without a live statement, which is tried again. */
+const UNFOLLOWED: ReadonlySet<string> = new Set(['error', 'suspended'])
 const COUNTED: ReadonlySet<string> = new Set(['sent', 'failed', 'dropped'])
 
 export class AlertTerm {
@@ -85,6 +87,9 @@ export class AlertTerm {
       async commit(settled) {
         await commits.add({ attempts: settled })
       },
+      async commitDrop(alert) {
+        await commits.add({ dropped: [alert] })
+      },
       clock: env.clock,
       onError: env.onError,
     })
@@ -126,10 +131,11 @@ export class AlertTerm {
     return isAddress(name) ? this.#env.ownWebhooks?.channel(owner, name) : this.#channels.get(name)
   }
 
-  #find(id: string): { readonly alert: Alert; readonly owner: OwnerNow } | undefined {
-    const alert = this.#running.get(id)?.alert
+  #find(id: string): ReturnType<AttemptEnv['alert']> {
+    const running = this.#running.get(id)
     const owner = this.#owners.get(id)
-    return alert === undefined || owner === undefined ? undefined : { alert, owner }
+    if (running === undefined || owner === undefined) return undefined
+    return { alert: running.alert, owner, hasRights: () => running.hasRights() }
   }
 
   /** Again, until it succeeds or the term is over. */
@@ -239,7 +245,7 @@ export class AlertTerm {
         return () => this.#judgeOwners(() => true)
       // The live statements of the others follow them by themselves.
       case 'licences-changed':
-        return () => this.#judgeOwners(({ id }) => this.#running.get(id)?.state === 'suspended')
+        return () => this.#judgeOwners(({ id }) => UNFOLLOWED.has(this.#running.get(id)?.state ?? ''))
       case 'grant-revoked':
         return () => this.#judgeOwners(({ rights }) => rights.consented)
       default:

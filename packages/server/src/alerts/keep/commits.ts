@@ -1,13 +1,14 @@
 /** The commits of the keeper: what many alerts write at once is one transaction. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type {
-  AlertDelivery,
-  AlertEvent,
-  AlertRun,
-  AlertState,
-  AlertWrite,
-  DeliveryAttempt,
-  KeeperTerm,
+import {
+  type AlertDelivery,
+  type AlertEvent,
+  type AlertRun,
+  type AlertState,
+  type AlertWrite,
+  type DeliveryAttempt,
+  type KeeperTerm,
+  LOST_RIGHTS,
 } from '../../query/index.ts'
 
 export interface CommitsEnv {
@@ -110,6 +111,7 @@ export function mergeWrites(writes: readonly AlertWrite[]): AlertWrite {
   const events: AlertEvent[] = []
   const deliveries = new Map<string, AlertDelivery>()
   const attempts = new Map<string, DeliveryAttempt>()
+  const dropped = new Set<string>()
   const forget = (alert: string): void => {
     for (const [name, state] of states) if (state.alert === alert) states.delete(name)
   }
@@ -127,6 +129,12 @@ export function mergeWrites(writes: readonly AlertWrite[]): AlertWrite {
     for (const state of write.states ?? []) states.set(stateName(state), state)
     for (const run of write.runs ?? []) runs.set(run.alert, run)
     events.push(...(write.events ?? []))
+    for (const alert of write.dropped ?? []) {
+      dropped.add(alert)
+      for (const [id, delivery] of deliveries)
+        if (delivery.alert === alert)
+          deliveries.set(id, { ...delivery, state: 'dropped', ended: delivery.created, error: LOST_RIGHTS })
+    }
     for (const delivery of write.deliveries ?? []) deliveries.set(delivery.id, delivery)
     for (const attempt of write.attempts ?? []) attempts.set(attempt.id, attempt)
   }
@@ -139,6 +147,7 @@ export function mergeWrites(writes: readonly AlertWrite[]): AlertWrite {
     states: all.filter(isKept),
     runs: [...runs.values()],
     events,
+    dropped: [...dropped],
     deliveries: [...deliveries.values()],
     attempts: [...attempts.values()],
   }

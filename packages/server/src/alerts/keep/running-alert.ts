@@ -57,6 +57,12 @@ export class RunningAlert {
   /** Changes that wait for another description. */
   #held: ResultChange[] | undefined
   #isLoss = false
+  /** Of the rights with which the statement is read now; stored with the first result that is read with them. */
+  #rights: string | undefined
+  /** Of the description before. */
+  #visibility: string | undefined
+  /** Whether a result is known that follows the rights of the owner. */
+  #isFollowed = false
   /** A time as of which delayed rows are. */
   #asOf: string | undefined
   #principal: Principal | undefined
@@ -97,16 +103,17 @@ export class RunningAlert {
   /** Begins, goes on, or stands still, as the rights of its owner have it. */
   setOwner(owner: OwnerNow): void {
     if (this.#isClosed) return
-    if (owner.kind === 'present') this.#takeScopes(owner.principal)
+    if (owner.kind === 'present') {
+      // Also for the next attempt, and for what waits while nothing is followed.
+      this.#principal = owner.principal
+      this.#takeScopes(owner.principal)
+    }
     if (this.alert.definition.paused) this.#stand('paused', null)
     else if (owner.kind !== 'present') {
       this.#isLoss = true
       this.#stand('suspended', owner.kind === 'suspended' ? owner.reason : 'The owner is gone')
-    } else if (this.#subscription !== undefined) {
-      // Also for the next attempt, should these rights not suffice.
-      this.#principal = owner.principal
-      this.#subscription.setPrincipal(owner.principal)
-    } else {
+    } else if (this.#subscription !== undefined) this.#subscription.setPrincipal(owner.principal)
+    else {
       this.#retryMs = FIRST_RETRY_MS
       this.#open(owner.principal)
     }
@@ -141,8 +148,29 @@ export class RunningAlert {
     this.#settle()
   }
 
+  /**
+   * Whether the owner may see the rows of notices. A result that is followed says when that changes; without one, as at the start or
+   * while the statement fails, it is asked. Undefined: it cannot be known now.
+   */
+  async hasRights(): Promise<boolean | undefined> {
+    if (this.#isFollowed) return true
+    const principal = this.#principal
+    if (principal === undefined) return undefined
+    try {
+      const { fingerprint, needsSignIn } = await this.#env.live.describe(this.#request(principal))
+      if (needsSignIn) return false
+      // With another statement than before there is nothing to compare with.
+      return this.#run.rights === '' || this.#run.rights === fingerprint
+    } catch (error) {
+      if (!(error instanceof Refusal) || IS_PASSING.has(error.code) || IS_UNREADY.has(error.code)) return undefined
+      // What does not bind any more, such as a statement on a dropped table, says nothing of rights.
+      return !IS_RIGHT.has(error.code)
+    }
+  }
+
   #leave(): void {
     this.#following = undefined
+    this.#isFollowed = false
     this.#held = undefined
     clearTimeout(this.#timer)
     this.#subscription?.close()
@@ -204,12 +232,14 @@ export class RunningAlert {
       throw refuse('Alert.Invalid', 'The rows of the statement have no key: it cannot be watched')
     const program = compileProgram(this.alert.definition, description)
     const now = this.#env.now()
-    if (this.#run.rights !== '' && this.#run.rights !== description.fingerprint) {
+    this.#rights = description.fingerprint
+    this.#visibility = description.visibility
+    if (this.#run.rights !== '' && this.#run.rights !== this.#rights) {
       this.#isLoss = true
+      this.#env.lanes.drop(this.alert.id)
       // It is of another result.
       this.#update({ position: null })
     }
-    this.#update({ rights: description.fingerprint })
     const { position } = this.#run
     this.#watch?.use(program)
     this.#watch ??=
@@ -238,8 +268,10 @@ export class RunningAlert {
     const description = await this.#env.live.describe(this.#request(principal))
     if (this.#following !== following) return
     this.#watch?.use(compileProgram(this.alert.definition, description))
-    // The next start must not take what the owner sees from now on for a loss.
-    this.#update({ rights: description.fingerprint })
+    this.#rights = description.fingerprint
+    // One change of the catalogue may be of columns and of the row filter.
+    if (this.#visibility !== description.visibility) this.#isLoss = true
+    this.#visibility = description.visibility
     const held = this.#held ?? []
     this.#held = undefined
     for (const change of held) if (this.#following === following) this.#accept(change)
@@ -248,6 +280,7 @@ export class RunningAlert {
   #accept(change: ResultChange): void {
     const now = this.#env.now()
     const isLoss = change.isWhole && (this.#isLoss || change.reset === 'Rights')
+    if (isLoss) this.#env.lanes.drop(this.alert.id)
     try {
       this.#watch?.accept(change, isLoss, now)
     } catch (error) {
@@ -255,8 +288,10 @@ export class RunningAlert {
       return
     }
     if (change.isWhole) this.#isLoss = false
+    this.#isFollowed = true
+    // The next start must not take what the owner sees from now on for a loss.
+    if (this.#rights !== undefined) this.#update({ rights: this.#rights })
     this.#asOf = change.asOf
-    if (isLoss) this.#env.lanes.drop(this.alert.id)
     this.#retryMs = FIRST_RETRY_MS
     this.#settle(true)
   }
@@ -384,6 +419,8 @@ const IS_RIGHT: ReadonlySet<string> = new Set([
   'Licence.Needed',
   'Licence.Places',
 ])
+/** A materialized view that has not all its rows. */
+const IS_UNREADY: ReadonlySet<string> = new Set(['Data.Building', 'Data.ViewFailed'])
 /** What passes by itself. */
 const IS_PASSING: ReadonlySet<string> = new Set([
   'Data.Unavailable',

@@ -87,6 +87,8 @@ export interface AlertWrite {
   readonly removedStates?: readonly Pick<AlertState, 'alert' | 'key'>[]
   readonly events?: readonly AlertEvent[]
   readonly deliveries?: readonly AlertDelivery[]
+  /** Alerts of which nothing that was not delivered may be any more, also not by hand: their owners lost rights. */
+  readonly dropped?: readonly string[]
   /** What has become of deliveries that still wait. */
   readonly attempts?: readonly DeliveryAttempt[]
   /** Alerts, of which nothing is kept. */
@@ -97,6 +99,9 @@ export type DeliveryAttempt = Pick<
   AlertDelivery,
   'id' | 'state' | 'next_at' | 'ended' | 'attempts' | 'status' | 'error'
 >
+
+/** Why a delivery is dropped. */
+export const LOST_RIGHTS = 'The owner lost rights'
 
 const ATTEMPT_COLUMNS = ['id', 'state', 'next_at', 'ended', 'attempts', 'status', 'error'] as const
 const LISTED = Object.keys(ALERT_DELIVERIES.columns).filter((column) => column !== 'notice')
@@ -114,7 +119,7 @@ export class AlertRows {
   }
 
   #statements(write: AlertWrite): BuildSql[] {
-    const { runs, clearedStates, states, removedStates, events, deliveries, attempts, forgotten } = write
+    const { runs, clearedStates, states, removedStates, events, deliveries, attempts, forgotten, dropped } = write
     const forgetting = (forgotten ?? []).length === 0 ? [] : ALERT_TABLES
     return [
       ...forgetting.map((table) => this.#deleteOf(table, forgotten ?? [])),
@@ -123,6 +128,7 @@ export class AlertRows {
       ...some(runs, (rows) => this.#put(ALERT_RUNS, rows)),
       ...some(states, (rows) => this.#put(ALERT_STATES, rows)),
       ...some(events, (rows) => this.#put(ALERT_EVENTS, rows)),
+      ...some(dropped, (alerts) => this.#drop(alerts)),
       ...some(deliveries, (rows) => this.#put(ALERT_DELIVERIES, rows)),
       ...some(attempts, (rows) => this.#settle(rows)),
     ]
@@ -158,6 +164,13 @@ export class AlertRows {
     const rows = alerts.map((alert) => ({ alert }))
     return (value) =>
       `DELETE FROM ${this.#name(table)} WHERE alert IN (SELECT alert FROM ${this.#rows(table, ['alert'], rows, value)} AS r)`
+  }
+
+  #drop(alerts: readonly string[]): BuildSql {
+    const rows = alerts.map((alert) => ({ alert }))
+    return (value) => `UPDATE ${this.#name(ALERT_DELIVERIES)}
+      SET state = 'dropped', ended = ${this.#store.now}, error = ${value(LOST_RIGHTS)} WHERE state IN ('waiting', 'dead')
+      AND alert IN (SELECT alert FROM ${this.#rows(ALERT_DELIVERIES, ['alert'], rows, value)} AS r)`
   }
 
   /** One that was dropped meanwhile stays so. */

@@ -69,6 +69,8 @@ export interface LiveDescription {
   readonly needsSignIn: boolean
   /** Another one if the statement reads other rows: with other rights, attributes or values. */
   readonly fingerprint: string
+  /** Another one if row filters, licences or the caller's attributes leave other rows of the tables, whatever their columns are. */
+  readonly visibility: string
 }
 
 export interface LiveQueries {

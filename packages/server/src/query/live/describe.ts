@@ -1,4 +1,5 @@
 /** What a statement would be as a live one, for a caller who does not subscribe yet. */
+import { printExpression, type TableView } from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'
 import type { AttributeSource } from '../catalogue/attributes.ts'
 import type { TableLicences } from '../catalogue/licences.ts'
@@ -41,8 +42,13 @@ async function describe(request: DescribeRequest, env: DescribeEnv): Promise<Liv
   const { plan, stepUp, fingerprint } = await whenPlanned(() =>
     planTarget(request, principal, catalogue.snapshot, env, values, licensed),
   )
-  const { statement: planned, keyNames } = plan
-  return { columns: planned.columns, keyNames, needsSignIn: stepUp !== undefined, fingerprint }
+  const { statement: planned, keyNames, tables } = plan
+  const visibility = JSON.stringify([tables.map(visibleRows), values, [...principal.roles].sort()])
+  return { columns: planned.columns, keyNames, needsSignIn: stepUp !== undefined, fingerprint, visibility }
+}
+
+function visibleRows({ name, storedAs, rowFilter, reads = [] }: TableView): unknown[] {
+  return [name, storedAs, rowFilter && printExpression(rowFilter), reads.map(visibleRows)]
 }
 
 /** For a caller who may read every table. */
