@@ -130,4 +130,27 @@ onEveryEngine('retention of tables with materialized views', (place) => {
     ] as const)
       assert.equal((await server.query(statement)).json.Code, code, statement)
   })
+
+  test('a file that ends the retention of a view has its groups evaluated again', async () => {
+    await create('prices')
+    await fill('prices', [45, 25, 1])
+    const query = `SELECT symbol, time_bucket('1 minute', at) AS bar, sum(qty) AS q FROM prices GROUP BY symbol, bar`
+    const declare = (time?: string) =>
+      server.service.tables.changeViews(
+        [
+          {
+            ...{ name: 'minutes', description: '', readScope: null, columns: [], query, materialized: true },
+            ...(time !== undefined && { retention: { time, on: 'bar' } }),
+          },
+        ],
+        [],
+      )
+    const count = async () => (await rows('SELECT * FROM minutes')).length
+    await declare('20 days')
+    await must('REFRESH MATERIALIZED VIEW minutes')
+    await round('minutes')
+    assert.equal(await count(), 1)
+    await declare()
+    await until('all are there', 20_000, async () => (await count()) === 3)
+  })
 })

@@ -21,11 +21,19 @@ export async function define(statement: BoundStatement, run: RunningCall, env: E
   const kept = await env.kept.plansFor(change)
   const options = { owner: callOwner(run.principal), running: run.running, kept }
   await env.catalogue.change([{ change, fill: value }], options)
-  if (change.kind !== 'drop' && change.table.kept !== undefined && isRetentionChanged(change))
-    await env.kept.askAnew(change.table.name)
+  await evaluateAnew(change, env)
   // Rows that were written while the existing ones were read.
   if (isCheck) await refuseLateViolations(statement, run, env)
   recordChanges(env.audit, run, [change])
+}
+
+/** After a change: a materialized view with another retention has other groups. */
+export async function evaluateAnew(
+  change: CatalogueChange,
+  { kept }: { readonly kept: Pick<ExecutionEnv['kept'], 'askAnew'> },
+): Promise<void> {
+  if (change.kind !== 'drop' && change.table.kept !== undefined && isRetentionChanged(change))
+    await kept.askAnew(change.table.name)
 }
 
 /** Copied rows must not become readable for everyone by an oversight. */

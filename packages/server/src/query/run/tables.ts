@@ -33,7 +33,7 @@ import { checkError } from '../engines/runtime-error.ts'
 import { refuse } from '../errors.ts'
 import type { KeptViews } from '../kept/kept-views.ts'
 import { MOST_COUNTED, previewRetention } from '../retention/preview.ts'
-import { recordFileChange } from './define.ts'
+import { evaluateAnew, recordFileChange } from './define.ts'
 import type { NodeCatalogue } from './node-catalogue.ts'
 import { readRows } from './read-rows.ts'
 
@@ -60,7 +60,7 @@ export interface TablesEnv {
   readonly catalogue: NodeCatalogue
   readonly clock: Clock
   readonly audit: Audit
-  readonly kept: Pick<KeptViews, 'requireUpgraded' | 'findViews'>
+  readonly kept: Pick<KeptViews, 'requireUpgraded' | 'findViews' | 'askAnew'>
 }
 
 /** Rows per statement, and statements per transaction. */
@@ -107,7 +107,8 @@ export function createTables(env: TablesEnv): Tables {
       const { changes, faults } = bindViews(wanted, catalogue.snapshot, env.clock)
       if (views.some(({ materialized }) => materialized)) await env.kept.requireUpgraded()
       if (faults[0] !== undefined) throw refuse('Data.Conflict', `${faults[0].path}: ${faults[0].text}`)
-      await catalogue.change(changes.map((change) => ({ change, fill: null })))
+      await changeAll(changes, env)
+      for (const change of changes) await evaluateAnew(change, env)
     },
     insert: (name, columns, rows) => insert(name, columns, rows, env),
     refresh: () => catalogue.refresh(),
