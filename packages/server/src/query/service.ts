@@ -222,6 +222,14 @@ export class QueryService {
     return this.#licences.covers(table.toLowerCase()) !== undefined
   }
 
+  /** Whether some who may know of the table do not see all its rows: then nobody is shown how many it has. */
+  hidesRows(table: string): boolean {
+    const { catalogue } = this
+    return (
+      catalogue.findRowFilter(table) !== undefined || catalogue.readNeed(table) !== undefined || this.isLicensed(table)
+    )
+  }
+
   /** About how many rows a table has; undefined for a view. Says nothing of rights. */
   async estimateRows(name: string): Promise<number | undefined> {
     const table = this.#catalogue.snapshot.table(name)
@@ -341,7 +349,11 @@ export class QueryService {
       metrics,
     })
     this.#endpoints.push(opened)
-    return [opened.group, catalogueGroup(this.#catalogue, this.views), savedGroup(this.documents)]
+    return [
+      opened.group,
+      catalogueGroup(this.#catalogue, this.views, (table) => this.hidesRows(table)),
+      savedGroup(this.documents),
+    ]
   }
 
   /** What sessions of other protocols run statements with. */

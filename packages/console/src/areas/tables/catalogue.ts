@@ -65,7 +65,8 @@ export interface KeptState {
   readonly progress: number
   /** Seconds; null from a node that does not keep it. */
   readonly behind: number | null
-  readonly rows: number
+  /** Null where some do not see all of them. */
+  readonly rows: number | null
   readonly builds: number
   readonly error: string | null
 }

@@ -38,7 +38,7 @@ export function KeptPart({ table, kept: first }: { readonly table: TableDetail; 
 function listFacts({ state, progress, behind, rows }: KeptState): [string, ComponentChildren][] {
   return [
     [word('State'), <State key="state" state={state} progress={progress} />],
-    ['Rows', count(rows)],
+    ...(rows === null ? [] : [['Rows', count(rows)] as [string, ComponentChildren]]),
     [word('Behind'), behind === null ? word('known to another node') : `${behind.toFixed(1)} s`],
   ]
 }

@@ -24,8 +24,7 @@ export class RowCounts {
   /** Empty for a table with a row filter, step-up or a licence, since its count would reveal rows that the caller does not see. */
   async describe(name: string): Promise<string> {
     const { catalogue } = this.#query
-    if (catalogue.findRowFilter(name) !== undefined || catalogue.readNeed(name) !== undefined) return ''
-    if (this.#query.isLicensed(name)) return ''
+    if (this.#query.hidesRows(name)) return ''
     const key = `${catalogue.version} ${name.toLowerCase()}`
     const known = this.#counts.get(key)
     if (known !== undefined && known.until > performance.now()) return known.text

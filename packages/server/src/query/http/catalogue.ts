@@ -21,7 +21,11 @@ import { nextPage, readFlag, readListParameters, readPageSize } from './page-par
 import { replyToError } from './problem.ts'
 import { requirePlatformAccess } from './request.ts'
 
-export function catalogueGroup(catalogue: Pick<NodeCatalogue, 'snapshot'>, views: Pick<KeptViews, 'find'>): RouteGroup {
+export function catalogueGroup(
+  catalogue: Pick<NodeCatalogue, 'snapshot'>,
+  views: Pick<KeptViews, 'find'>,
+  hidesRows: (table: string) => boolean,
+): RouteGroup {
   const get = (path: string, handle: (context: Context) => unknown): Route => ({
     method: 'GET',
     path,
@@ -35,7 +39,7 @@ export function catalogueGroup(catalogue: Pick<NodeCatalogue, 'snapshot'>, views
     fail: replyToError,
     routes: [
       get('/catalogue/tables', (context) => listTables(context, catalogue.snapshot)),
-      get('/catalogue/tables/:table', (context) => showTable(context, catalogue.snapshot, views)),
+      get('/catalogue/tables/:table', (context) => showTable(context, catalogue.snapshot, views, hidesRows)),
       get('/catalogue/language', () => LANGUAGE),
     ],
   }
@@ -61,6 +65,7 @@ async function showTable(
   context: Context,
   snapshot: CatalogueSnapshot,
   views: Pick<KeptViews, 'find'>,
+  hidesRows: (table: string) => boolean,
 ): Promise<object> {
   const view = viewFor(snapshot, context.principal.scopes)
   const table = requireDefinition(view, context.param('table'))
@@ -84,13 +89,13 @@ async function showTable(
     hold: definition.isHeld ?? false,
     rowfilter: snapshot.findRowFilter(table.name) ?? null,
     view: definition.view?.text ?? definition.kept?.text ?? null,
-    ...(kept === undefined ? {} : { kept: shownState(kept) }),
+    ...(kept === undefined ? {} : { kept: shownState(kept, hidesRows(table.name)) }),
   }
 }
 
 /** How far a materialized view is. */
-function shownState({ state, progress, behind, rows, builds, error }: KeptViewStatus): object {
-  return { state, progress, behind, rows, builds, error }
+function shownState({ state, progress, behind, rows, builds, error }: KeptViewStatus, hidesRows: boolean): object {
+  return { state, progress, behind, rows: hidesRows ? null : rows, builds, error }
 }
 
 /** The members have the names of the columns of cataloguetables. */
