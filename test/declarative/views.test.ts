@@ -193,6 +193,25 @@ onEveryEngineInLongRuns('declared views', (place) => {
     )
   })
 
+  test('when a later step fails, a materialized view that the file removes is as before', async () => {
+    const kept = { name: 'kept', query: 'SELECT id, count(*) AS n FROM trades GROUP BY id', materialized: true }
+    await applied({ views: [kept] })
+    const build = async () => {
+      const { created, keptState } = query.catalogue.findDefinition('kept') ?? {}
+      return { created, isBuilt: keptState?.isBuilt }
+    }
+    const before = await build()
+    const stopped = () => {
+      throw new Error('The clock has stopped')
+    }
+    const removing = { prune: true, users: [{ username: 'carol' }], tables: [TRADES], views: [BY_SYMBOL, BUSY] }
+    await assert.rejects(changes(removing, false, stopped), /The clock has stopped/)
+    assert.deepEqual(await build(), before)
+    assert.ok((await applied(removing)).includes('remove view kept'))
+    assert.equal(query.catalogue.findDefinition('kept'), undefined)
+    await applied({ prune: true, users: [] })
+  })
+
   test('prune removes views before the tables that they use', async () => {
     assert.deepEqual(await applied({ prune: true, tables: [TRADES], views: [BY_SYMBOL] }), ['remove view busy'])
     assert.deepEqual(await applied({ prune: true, tables: [], views: [] }), [

@@ -78,6 +78,24 @@ onEveryEngine('retention of tables with materialized views', (place) => {
     await must('REFRESH MATERIALIZED VIEW hours')
     assert.equal((await rows('SELECT * FROM hours')).length, 4)
     assert.equal((await server.service.views.find('hours'))?.rows, 4)
+    // A file makes another view of it only once it is dropped.
+    for (const materialized of [true, undefined] as const)
+      await assert.rejects(
+        server.service.tables.changeViews(
+          [
+            {
+              name: 'hours',
+              description: '',
+              readScope: null,
+              columns: [],
+              query: `${hours.replace('sum', 'max')}`,
+              materialized,
+            },
+          ],
+          ['days'],
+        ),
+        /they would be lost/,
+      )
     assert.equal((await must('DROP MATERIALIZED VIEW days')).RowsAffected, 0)
     assert.equal((await must('DROP MATERIALIZED VIEW hours')).RowsAffected, 3)
   })

@@ -139,24 +139,29 @@ async function applyTables(
   if (views.length > 0) {
     const wanted = views.flatMap((change) => (change.action === 'remove' ? [] : [change.target]))
     const former = views.flatMap(({ before }) => (before === undefined ? [] : [before]))
-    const changedNames = (action: Change['action']) =>
-      views.filter((change) => change.action === action).map(({ name }) => name)
-    await attempt('views', () => tables.changeViews(wanted, changedNames('remove')))
-    undoing.push(() => tables.changeViews(former, changedNames('create')))
+    const created = views.filter(({ action }) => action === 'create').map(({ name }) => name)
+    const removed = views.filter((change) => change.action === 'remove' && !hasRows(change)).map(({ name }) => name)
+    await attempt('views', () => tables.changeViews(wanted, removed))
+    undoing.push(() => tables.changeViews(former, created))
   }
   return undo
 }
 
-/** Their rows cannot be restored, so nothing else may fail after this. */
+/** A materialized view can have rows that its table has no more. */
+function hasRows({ before }: Extract<Change, { what: 'view' }>): boolean {
+  return before?.materialized === true
+}
+
+/** Their rows cannot be restored, so nothing else may fail after this. Materialized views go before the tables that they read. */
 async function dropTables(source: string, changes: readonly Change[], { tables }: ApplyEnv): Promise<void> {
-  for (const { what, action, name } of changes) {
-    if (what !== 'table' || action !== 'remove') continue
-    try {
-      await tables?.drop(name)
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error
-      throw new BadDeclaration(source, [{ path: 'prune', text: error.message }])
-    }
+  const removals = changes.filter(({ action }) => action === 'remove')
+  const views = removals.flatMap((change) => (change.what === 'view' && hasRows(change) ? change.name : []))
+  try {
+    if (views.length > 0) await tables?.changeViews([], views)
+    for (const { what, name } of removals) if (what === 'table') await tables?.drop(name)
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    throw new BadDeclaration(source, [{ path: 'prune', text: error.message }])
   }
 }
 

@@ -186,6 +186,7 @@ class ViewBinder {
       this.#defineKept(spec, from)
       return
     }
+    refuseLostRows(from, text)
     const statement = bindView({ name, columns, text, query: parseQuery(text) }, this.#catalogue(spec))
     const table = toViewDefinition(
       { ...statement, name: from?.name ?? name },
@@ -216,16 +217,7 @@ class ViewBinder {
       stepUp,
       description: description === '' ? undefined : description,
     }
-    if (from?.kept !== undefined && from.keptState?.hasCut && !haveSameRows(table, from))
-      throw refuse(
-        'BadDefinition',
-        `${name} has rows of which its table has no more: with another query they would be lost`,
-        {
-          statement: text,
-          at: 0,
-          hint: `drop it first, with DROP MATERIALIZED VIEW ${name}`,
-        },
-      )
+    if (from === undefined || !haveSameRows(table, from)) refuseLostRows(from, text)
     this.#set(table)
     this.defined.push(table)
   }
@@ -256,6 +248,21 @@ class ViewBinder {
   #set(table: TableDefinition): void {
     this.#definitions.set(table.name.toLowerCase(), table)
   }
+}
+
+/** Another query, or a view that is not materialized, has no rows that retention has deleted from the table. */
+function refuseLostRows(from: TableDefinition | undefined, text: string): void {
+  if (from?.kept === undefined || from.keptState?.hasCut !== true) return
+  const { name } = from
+  throw refuse(
+    'BadDefinition',
+    `${name} has rows of which its table has no more: with another query they would be lost`,
+    {
+      statement: text,
+      at: 0,
+      hint: `drop it first, with DROP MATERIALIZED VIEW ${name}`,
+    },
+  )
 }
 
 /** The error of the view was already reported. */
