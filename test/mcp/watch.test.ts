@@ -86,6 +86,13 @@ onEveryEngine('watches of agents', (place) => {
     assert.match(own.body.result.contents[0].text, /^\d rows · id Integer/)
   })
 
+  test('a NUL, which PostgreSQL does not take, names nothing', async () => {
+    for (const name of ['\0', 'a\0b']) {
+      assert.match(await client.error('changes', { id: name, since: 1 }), /^mcp\.no_watch: /)
+      assert.match(await client.error('saved_query', { name }), /^Saved\.NotFound: /)
+    }
+  })
+
   test('topics of feeds; a feed that keeps nothing, writes, and half an argument are refused', async () => {
     await publish({ p: 1 })
     const { id, since } = await watch({ feed: 'Prices', topic: 'NYSE/ACME' })

@@ -111,6 +111,8 @@ function cell(text: string): string {
 
 /** One's own before those of others. */
 async function findSaved({ documents }: QueryService, name: string, call: Call): Promise<SavedQuery> {
+  // PostgreSQL takes no NUL.
+  if (name.includes('\0')) throw notFound(name)
   const { items } = await documents.list(call, { ...EVERY_QUERY, prefix: name, limit: LISTED })
   const named = items.filter((item) => item.name.toLowerCase() === name.toLowerCase())
   const found = named.find(({ owner }) => owner === call.principal.subject) ?? named[0]

@@ -24,6 +24,7 @@ export interface Watch {
   readonly last: string | undefined
 }
 
+const ID = /^[\w-]{1,64}$/
 const PER_GRANT = 20
 const KEPT_MS = 3_600_000
 const SWEEP_MS = 60_000
@@ -88,7 +89,8 @@ export class WatchStore {
   }
 
   async #find(id: string, principal: Principal): Promise<WatchRow | undefined> {
-    const row = await this.#rows.find(id)
+    // PostgreSQL takes no NUL.
+    const row = ID.test(id) ? await this.#rows.find(id) : undefined
     return row?.owner === grantKey(principal) && row.used >= this.#clock() - KEPT_MS ? row : undefined
   }
 
