@@ -68,7 +68,7 @@ test('what waits from an earlier term leaves before what an alert adds while the
     onError: (error) => sent.reject(error),
   })
   lanes.load([delivery(1), delivery(2)], OWNERS)
-  lanes.add({ deliveries: [delivery(3)], owner: 'alice', sequences: { hook: 3 } })
+  lanes.add({ deliveries: [delivery(3)], owner: 'alice', sequences: { hook: 3 }, drops: 0 })
   // Read again after an error: none twice.
   lanes.load([delivery(1), delivery(2), delivery(3)], OWNERS)
   assert.equal(lanes.waiting.count, 3)
