@@ -13,7 +13,7 @@ import { startGatehouse } from './support/query-peers.ts'
 import { adminToken } from './support/tokens.ts'
 
 const ROWS = Number(process.env.BENCH_CUT_ROWS ?? 1_000_000)
-const PER_SECOND = 1_000
+const PER_SECOND = Number(process.env.BENCH_INSERTS ?? 1_000)
 const CONNECTIONS = 64
 const WINDOW_MS = 2_000
 const CSV_ROWS = 250_000

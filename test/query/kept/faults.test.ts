@@ -12,7 +12,7 @@ import { parseDatabaseUrl } from '../../../packages/server/src/config/database-u
 import { type PostgresPair, startPostgresPair } from '../../support/postgres-pair.ts'
 import { type RunningProcess, serveProcess } from '../../support/process.ts'
 import { until } from '../../support/until.ts'
-import { startQueryServer } from '../query-server.ts'
+import { type QueryServer, startQueryServer } from '../query-server.ts'
 import { Oracle, type OracleServer } from './oracle.ts'
 
 const MASTER_KEY = randomBytes(32).toString('base64')
@@ -44,15 +44,16 @@ test('on SQLite, while the server is killed', async (t) => {
 })
 
 test('on PostgreSQL, while the keeper, the database and the primary are killed', async (t) => {
+  const servers: Server[] = []
   const pair = await startPostgresPair()
-  const folders = [await temporaryFolder(t), await temporaryFolder(t)]
-  const url = parseDatabaseUrl(pair.url)
-  const launch = (folder = '') => Server.launch(folder, url)
-  const servers = [await launch(folders[0]), await launch(folders[1])]
   t.after(async () => {
     await Promise.all(servers.map((server) => server.kill()))
     await pair.stop()
   })
+  const folders = [await temporaryFolder(t), await temporaryFolder(t)]
+  const url = parseDatabaseUrl(pair.url)
+  const launch = (folder = '') => Server.launch(folder, url)
+  for (const folder of folders) servers.push(await launch(folder))
   let [kills, restarts] = [0, 0]
   const started = performance.now()
   let isPromoted = false
@@ -97,13 +98,15 @@ test('on PostgreSQL, while the keeper, the database and the primary are killed',
 
 test('on PostgreSQL, when the database is back after a while, a view that was behind goes on at once', async (t) => {
   const pair = await startPostgresPair()
+  const started: QueryServer[] = []
+  t.after(async () => {
+    for (const each of started) await each.stop()
+    await pair.stop()
+  })
   const { first } = pair
   const place = { engine: 'postgres', dataFolder: await temporaryFolder(t), databaseUrl: first.url } as const
   const server = await startQueryServer(place)
-  t.after(async () => {
-    await server.stop()
-    await pair.stop()
-  })
+  started.push(server)
   const run = async (statement: string): Promise<void> => {
     const { status, text } = await server.query(statement)
     assert.equal(status, 200, text)
