@@ -20,6 +20,7 @@ import type { Trace } from '../../telemetry/trace.ts'
 import type { Call } from '../protocol/features.ts'
 import { shortText } from '../text/escape.ts'
 import type { Rows, Value } from '../text/rows.ts'
+import type { FirstRead } from '../watches/live-changes.ts'
 import { type AskedStatement, askOrRefuse, Expense, Expensive, ownerKey, type ScanRules, wasWanted } from './expense.ts'
 import { quoteName } from './names.ts'
 
@@ -77,12 +78,8 @@ export class Statements {
     }
   }
 
-  /** The first read of what is run again and again: it asks, or refuses, as `read` does. `signal` ends the read. */
-  async readLive<Result>(
-    asked: AskedStatement,
-    call: Call,
-    read: (signal: AbortSignal) => Promise<Result>,
-  ): Promise<Result> {
+  /** The first read of what is run again and again: it asks, or refuses, as `read` does. */
+  async readLive<Result>(asked: AskedStatement, call: Call, read: FirstRead<Result>): Promise<Result> {
     this.refuseWrites(asked.statement)
     const { rules } = this.#expense
     const isFree = readAnswer(asked, call) || rules.scans === 'run'
@@ -238,12 +235,15 @@ function readAnswer(asked: AskedStatement, call: Call): boolean {
 async function readWithin<Result>(
   { milliseconds }: ScanRules,
   { signal }: Call,
-  read: (signal: AbortSignal) => Promise<Result>,
+  read: FirstRead<Result>,
 ): Promise<Result> {
   const late = new AbortController()
-  const timer = setTimeout(() => late.abort(), milliseconds)
+  let timer: NodeJS.Timeout | undefined
+  const begin = (): void => {
+    timer ??= setTimeout(() => late.abort(), milliseconds).unref()
+  }
   try {
-    return await read(AbortSignal.any([signal, late.signal]))
+    return await read(AbortSignal.any([signal, late.signal]), begin)
   } catch (error) {
     throw late.signal.aborted ? tooLong(milliseconds) : error
   } finally {

@@ -7,7 +7,7 @@ import type { JsonObject } from '../protocol/json.ts'
 import { counted, escapeJson } from '../text/escape.ts'
 import { type Column, licenceMember, takeJsonChanges, writeChanges, writeRows } from '../text/rows.ts'
 import { readFeedChanges } from '../watches/feed-changes.ts'
-import { type LiveChanges, type LiveRow, readLiveChanges } from '../watches/live-changes.ts'
+import { type FirstRead, type LiveChanges, type LiveRow, readLiveChanges } from '../watches/live-changes.ts'
 import type { Watched, WatchStore } from '../watches/watch-store.ts'
 import type { Arguments } from './arguments.ts'
 import type { AskedStatement } from './expense.ts'
@@ -131,7 +131,7 @@ function readWatched(args: Arguments): Watched {
   throw new Refusal('mcp.arguments', 422, 'watch takes a statement, or a feed and a topic')
 }
 
-type ReadFirstOf = <Result>(asked: AskedStatement, read: (signal: AbortSignal) => Promise<Result>) => Promise<Result>
+type ReadFirstOf = <Result>(asked: AskedStatement, read: FirstRead<Result>) => Promise<Result>
 
 interface State {
   readonly watched: Watched

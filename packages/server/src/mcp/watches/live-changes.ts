@@ -62,8 +62,10 @@ export function liveRequest(
   }
 }
 
-/** Runs the first read, in the caller's turn for example; the signal ends it. */
-export type ReadFirst = <Result>(read: (signal: AbortSignal) => Promise<Result>) => Promise<Result>
+/** The signal ends it; `onReading` is called when it no longer waits for a reader. */
+export type FirstRead<Result> = (signal: AbortSignal, onReading?: () => void) => Promise<Result>
+/** Runs the first read, in the caller's turn for example. */
+export type ReadFirst = <Result>(read: FirstRead<Result>) => Promise<Result>
 
 /** Whole without `resume`, or if that is not known any more. Waits for a change until `until` resolves. */
 export async function readLiveChanges(
@@ -77,8 +79,9 @@ export async function readLiveChanges(
   const collector = new Collector()
   let subscription: RunningSubscription | undefined
   try {
-    const first = await readFirst(async (signal) => {
-      subscription = await live.subscribe(liveRequest(statement, resume, { ...call, signal }), collector)
+    const first = await readFirst(async (signal, onReading) => {
+      const request = liveRequest(statement, resume, { ...call, signal })
+      subscription = await live.subscribe({ ...request, onReading }, collector)
       const message = await collector.next(aborted(signal))
       if (message === undefined) throw refuse('Limit.Cancelled', 'The client closed the connection')
       return message

@@ -28,6 +28,8 @@ export interface LiveRequest {
   readonly kind?: 'live' | 'alert'
   /** Aborted when the caller leaves before `subscribe` has resolved, to stop its reads. */
   readonly signal?: AbortSignal | undefined
+  /** Called when the result is being read, after it has waited for a reader; not at all if it is known. */
+  readonly onReading?: (() => void) | undefined
 }
 
 export type ResetReason = 'Rights' | 'Definition' | 'Lost' | 'Expired' | 'Overflow'

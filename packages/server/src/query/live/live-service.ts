@@ -152,7 +152,7 @@ export class LiveService implements LiveQueries {
       target = await this.#holdLicences(subscriber, target)
       this.#requireLicences(subscriber, target)
       this.#starting.set(subscriber, target)
-      const result = await this.#results.acquire(target, subscriber, request.signal)
+      const result = await this.#results.acquire(target, subscriber, request)
       try {
         const start = request.resume === undefined ? undefined : await this.#resumes.startAt(request.resume, result)
         if (subscriber.isClosed) throw subscriber.endedBy ?? shuttingDown()
@@ -386,7 +386,7 @@ export class LiveService implements LiveQueries {
   ): Promise<LiveResult | undefined> {
     while (!signal.aborted) {
       try {
-        return await this.#results.acquire(target, subscriber, signal)
+        return await this.#results.acquire(target, subscriber, { signal })
       } catch (error) {
         if (signal.aborted) return undefined
         const refusal = asUnavailable(error) ?? (error instanceof Refusal ? error : undefined)

@@ -1,5 +1,6 @@
 /** All live results of this node: shared by their followers, and kept for a while after the last one has left. */
 import { TurnQueue } from '../../lib/turns.ts'
+import type { LiveRequest } from './contract.ts'
 import type { LiveCounts } from './counts.ts'
 import type { EvaluatorEnv } from './evaluate/evaluator.ts'
 import { Family } from './evaluate/family.ts'
@@ -21,6 +22,9 @@ interface Entry {
   result: LiveResult | undefined
   /** Aborts the reads of the result. */
   readonly reading: AbortController
+  /** Resolves when it is being read for the first time. */
+  readonly started: Promise<void>
+  readonly onStart: () => void
   /** Undefined while the result has followers. */
   idleSince: number | undefined
 }
@@ -64,9 +68,14 @@ export class ResultCache {
    * The result, up to date when it is new or was idle. Each call needs one of `release`, unless the signal is aborted before. A user
    * waits for one result at a time.
    */
-  async acquire(target: LiveTarget, user: MemoryUser, signal?: AbortSignal): Promise<LiveResult> {
+  async acquire(
+    target: LiveTarget,
+    user: MemoryUser,
+    { signal, onReading }: Pick<LiveRequest, 'signal' | 'onReading'> = {},
+  ): Promise<LiveResult> {
     signal?.throwIfAborted()
     const entry = this.#entries.get(target.identity) ?? this.#create(target)
+    if (onReading !== undefined) void entry.started.then(onReading)
     if (entry.idleSince !== undefined && entry.result !== undefined) {
       entry.idleSince = undefined
       this.#idle.delete(entry)
@@ -140,6 +149,7 @@ export class ResultCache {
 
   #create(target: LiveTarget): Entry {
     const { promise: ready, resolve } = Promise.withResolvers<LiveResult>()
+    const { promise: started, resolve: onStart } = Promise.withResolvers<void>()
     const charge = this.budget.chargeFor({
       shorten: (kept) => entry.result?.shortenHistory(kept) ?? 0,
       drop: () => this.#drop(entry),
@@ -150,6 +160,8 @@ export class ResultCache {
       ready,
       result: undefined,
       reading: new AbortController(),
+      started,
+      onStart,
       idleSince: undefined,
     }
     this.#entries.set(target.identity, entry)
@@ -158,9 +170,9 @@ export class ResultCache {
   }
 
   async #load(entry: Entry): Promise<LiveResult> {
-    const { target, charge, reading } = entry
+    const { target, charge, reading, onStart } = entry
     const startedAt = performance.now()
-    const { next, positions } = await readState(target, this.#env.reader, { signal: reading.signal })
+    const { next, positions } = await readState(target, this.#env.reader, { signal: reading.signal, onStart })
     const result = new LiveResult(target, next, positions, this.#seal, startedAt)
     // Dropped while it was read: the service has closed, or all waiting subscribers have left.
     if (this.#entries.get(target.identity) !== entry) throw shuttingDown()
