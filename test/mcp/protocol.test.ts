@@ -132,6 +132,23 @@ test('Mcp-Name is compared after it is decoded, and only one spelling of Base64 
     assert.equal((await ask(header)).body.error.code, -32020, header)
 })
 
+test('Mcp-Name is that of a prompt, and the URI of a resource', async () => {
+  for (const [method, params] of [
+    ['prompts/get', { name: 'explore_table', arguments: { table: 'trades' } }],
+    ['resources/read', { uri: 'gatehouse://iql' }],
+  ] as const) {
+    const { body, headers } = client.envelope(method, params)
+    assert.equal((await client.post(body, headers)).status, 200, method)
+    const { 'mcp-name': _, ...without } = headers as Record<string, string>
+    for (const wrong of [without, { ...without, 'mcp-name': 'other' }]) {
+      const reply = await client.post(body, wrong)
+      assert.deepEqual([reply.status, reply.body.error.code], [400, -32020], method)
+    }
+    const altered = await client.request(method, { ...params, requestState: '1.x' })
+    assert.deepEqual([altered.status, altered.body.error.code], [200, -32602], method)
+  }
+})
+
 test('another version is -32022 with those that are served', async () => {
   const { status, body } = await client.request('tools/list', {}, { version: '2027-01-01' })
   assert.deepEqual([status, body.error.code], [400, -32022])
@@ -196,6 +213,27 @@ test('a revoked token is refused at once', async () => {
     body: new URLSearchParams({ token, client_id: 'demo-cli' }),
   })
   assert.equal((await other.request('tools/list')).status, 401)
+})
+
+test('RFC 6750 §3.1: a token to which no right is left is 403 with the scopes and where the metadata is', async () => {
+  const { access_token: token } = await signIn(server, ADMIN)
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'if-match': '*' }
+  const send = async (method: string, path: string, body: object) => {
+    const reply = await fetch(`http://127.0.0.1:${server.port}${path}`, { method, headers, body: JSON.stringify(body) })
+    assert.ok(reply.ok, await reply.text())
+  }
+  const dana = { username: 'dana', password: 'a password of dana' }
+  await send('POST', '/admin/roles', { name: 'reader', scopes: ['Platform/News'] })
+  await send('POST', '/admin/users', { ...dana, roles: ['reader'] })
+  const other = new McpClient(server, await agentToken(server, dana))
+  assert.equal((await other.request('tools/list')).status, 200)
+  await send('PATCH', '/admin/users/dana', { roles: [] })
+  const reply = await other.request('tools/list')
+  assert.equal(reply.status, 403, reply.text)
+  assert.equal(
+    reply.headers.get('www-authenticate'),
+    `Bearer error="insufficient_scope", scope="Platform/Market Platform/News", resource_metadata="${server.issuer}/.well-known/oauth-protected-resource/mcp"`,
+  )
 })
 
 const ENDLESS =
