@@ -172,7 +172,10 @@ test('after a cut nothing is shown that was committed after the end of a licence
     changed = performance.now()
     await commit(2)
   })
-  const asked = Promise.all([tablePlace(second).refusal('SELECT max(id) FROM ticks'), wire.query('SELECT max(id) FROM ticks')])
+  const asked = Promise.all([
+    tablePlace(second).refusal('SELECT max(id) FROM ticks'),
+    wire.query('SELECT max(id) FROM ticks'),
+  ])
   // Longer than messages and rows take that do not wait.
   await sleep(CHANGE_MS)
   await hear()
