@@ -21,7 +21,6 @@ import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver
 
 const KEY = BACKUP_KEY.toString('base64')
 const DELAY_S = 8
-const TRADES = 40_000
 const DAY = 86_400_000
 const DECLARED = `
 products:
@@ -49,6 +48,8 @@ after(async () => {
 })
 
 onEveryEngine('what is derived from rows', (source, engine) => {
+  /** A column segment needs so many. */
+  const trades = engine === 'sqlite' ? 40_000 : 5_000
   let url: string
   /** Before the last changes. */
   let earlier: number
@@ -60,7 +61,10 @@ onEveryEngine('what is derived from rows', (source, engine) => {
   let sentBefore: readonly string[]
 
   const start = (place: TestPlace, to: string) =>
-    startLicenceServer(place, DECLARED, { flags: { '--backup-url': to, '--backup-key': KEY, '--backup-every': '0.2' } })
+    startLicenceServer(place, DECLARED, {
+      // The statements are judged by their rows, also on a busy machine.
+      flags: { '--backup-url': to, '--backup-key': KEY, '--backup-every': '0.2', '--query-seconds': '240' },
+    })
   const must = async (place: TablePlace, ...statements: readonly string[]) => {
     for (const statement of statements) {
       const { status, body } = await place.query(statement, place.server.admin)
@@ -171,7 +175,12 @@ onEveryEngine('what is derived from rows', (source, engine) => {
   test('the last moment: nothing is younger for a delayed caller than its licence says, and nothing is sent again', async (t) => {
     const place = await restored(t)
     const first = await place.query('SELECT id FROM ticks ORDER BY id')
-    if (Date.now() < insertedAt + DELAY_S * 1_000 && first.status === 200) assert.deepEqual(first.body.Rows, [[1]])
+    // The first one is old enough or not, by how long the restore took.
+    if (Date.now() < insertedAt + DELAY_S * 1_000 && first.status === 200)
+      assert.ok(
+        first.body.Rows.every(([id]: [number]) => id === 1),
+        JSON.stringify(first.body.Rows),
+      )
     const written = Date.now()
     await must(place, 'INSERT INTO ticks VALUES (3, 3)')
     await until('the rows are there after the delay', DELAY_S * 2_000 + 5_000, async () => {
@@ -180,7 +189,7 @@ onEveryEngine('what is derived from rows', (source, engine) => {
       if (isSeen) assert.ok(Date.now() >= written + DELAY_S * 1_000, 'too early')
       return isSeen
     })
-    await assertDerived(place, TRADES + 1)
+    await assertDerived(place, trades + 1)
     assert.deepEqual(ofAlert(), [])
     await setLevel(place, 2, 2)
     await until('the end was sent', 30_000, () => ofAlert().length === 1)
@@ -189,26 +198,27 @@ onEveryEngine('what is derived from rows', (source, engine) => {
     assert.ok(!sentBefore.includes(end?.headers['webhook-id'] ?? ''))
   })
 
-  test('an earlier moment: all of it is of then, and what waited is sent with the id of then', async (t) => {
+  test('an earlier moment: all of it is of then, and what waited then is not sent', async (t) => {
     receiver.received.length = 0
     const place = await restored(t, earlier)
-    await assertDerived(place, TRADES)
+    await assertDerived(place, trades)
     assert.deepEqual(await ask(place, 'SELECT id FROM ticks ORDER BY id'), [[1]])
-    await until('what waited was sent', 60_000, () => ofAlert().length === 1)
-    assert.equal(ofAlert()[0]?.headers['webhook-id'], held)
-    // Both fire still, as then.
+    // Both fire still, as then. What waits in a lane leaves in order: if it had been kept, it would be the first.
     await setLevel(place, 1, 1)
-    await until('the end was sent', 30_000, () => ofAlert().length === 2)
-    assert.deepEqual(ofAlert()[1]?.body.data.instances[0].key, [1])
-    assert.ok(!sentBefore.includes(ofAlert()[1]?.headers['webhook-id'] ?? ''))
+    await until('the end was sent', 30_000, () => ofAlert().length > 0)
+    const [end] = ofAlert()
+    assert.notEqual(end?.headers['webhook-id'], held)
+    assert.equal(end?.body.type, 'alert.resolved')
+    assert.deepEqual(end?.body.data.instances[0].key, [1])
+    assert.ok(!sentBefore.includes(end?.headers['webhook-id'] ?? ''))
   })
 
   /** A hundred old ones, and the others of the last hours. */
   async function insertTrades({ url: origin, admin }: LicenceServer): Promise<void> {
     const now = Date.now()
-    const lines = Array.from({ length: TRADES + 100 }, (_trade, id) => {
+    const lines = Array.from({ length: trades + 100 }, (_trade, id) => {
       const isOld = id < 100
-      const at = new Date(isOld ? now - 40 * DAY - id * 1_000 : now - (TRADES + 100 - id) * 500).toISOString()
+      const at = new Date(isOld ? now - 40 * DAY - id * 1_000 : now - (trades + 100 - id) * 500).toISOString()
       return JSON.stringify({ id, symbol: isOld ? 'OLD' : id % 2 === 0 ? 'A' : 'B', at, qty: (id % 9) + 1 })
     })
     const headers = { authorization: `Bearer ${admin}`, 'content-type': 'application/x-ndjson' }
