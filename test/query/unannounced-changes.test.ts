@@ -6,16 +6,16 @@ import { onEveryEngine } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 
-/** Of workers that never hear of one another. */
-const UNHEARD: SharedFile = { committed() {}, onCommit: () => () => {}, waiting() {}, onWaiting() {} }
+/** Of workers that announce nothing to one another. */
+const UNANNOUNCED: SharedFile = { committed() {}, onCommit: () => () => {}, waiting() {}, onWaiting() {} }
 
 onEveryEngine('changes of the catalogue without an event', (place) => {
   let changing: QueryServer
   let other: QueryServer
   before(async () => {
     // Each has an event bus of its own.
-    other = await startQueryServer(place(), { shared: UNHEARD })
-    changing = await startQueryServer(place(), { shared: UNHEARD })
+    other = await startQueryServer(place(), { shared: UNANNOUNCED })
+    changing = await startQueryServer(place(), { shared: UNANNOUNCED })
   })
   after(() => Promise.all([changing.stop(), other.stop()]))
   const change = async (statement: string): Promise<void> => {
