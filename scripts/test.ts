@@ -18,6 +18,7 @@ import {
 } from '../test/support/postgres.ts'
 import { type ProcessorTime, type ProcessTimes, readTimes, TIMES_FOLDER } from '../test/support/processor-time.ts'
 import { createTemplateFolder, removeTemplates, SQLITE_TEMPLATES } from '../test/support/sqlite-template.ts'
+import { TEST_TOGETHER } from '../test/support/test-file.ts'
 import { makeWrittenFolder, searchWritten, WRITTEN_FOLDER } from '../test/support/written.ts'
 import { endLateFiles } from './test-deadlines.ts'
 import { useFolderInMemory } from './test-folder.ts'
@@ -348,6 +349,7 @@ async function runFiles(
     // A test that fails can leave a server behind, for which its process would wait. In a short run this shows what does not close.
     ...(isLongRun ? ['--test-force-exit'] : []),
   ]
+  process.env[TEST_TOGETHER] = String(concurrency > 1)
   const timeout = files.some((file) => listMembers(file) !== undefined) ? GROUP_TIMEOUT_MS : TIMEOUT_MS
   const events = run({ files, concurrency, timeout, cwd: root, execArgv, signal: stopTests.signal })
   endLateFiles(events, PROCESS_TIMEOUT_MS)
