@@ -39,6 +39,25 @@ export function decodeDoubles(
   copyPacked(view(block, 8), chosen, into)
 }
 
+/** How many distances of a sorted column without NULLs come before this one, or with it. */
+export function countBefore(
+  { width, least, unit }: NumberColumn,
+  block: Buffer,
+  distance: number,
+  isInclusive: boolean,
+): number {
+  const values = view(block, width)
+  const limit = width === 8 ? least + distance * unit : distance
+  let [low, high] = [0, values.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    const value = values[middle] as number
+    if (isInclusive ? value <= limit : value < limit) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
 /** Codes of a dictionary; the one after the last is NULL. */
 export function decodeCodes(column: TextColumn, block: Buffer, chosen: Chosen | undefined, into: Int32Array): void {
   const values = view(block, column.width)

@@ -4,20 +4,27 @@
  */
 import { MAX_INTEGER, MIN_INTEGER } from 'gatehouse-iql'
 import { once } from '../../lib/once.ts'
+import { ExecutorMemory } from './executor-memory.ts'
 import { choose, type Evaluate, Filter } from './filters.ts'
 import { sortGroups } from './group-order.ts'
 import { Groups } from './groups.ts'
 import type { JoinedRows } from './joined-rows.ts'
-import { encodeKey, type KeyCodes, SlotTable } from './keys.ts'
+import { encodeKey, type KeyCodes } from './keys.ts'
 import type { ColumnFilter, ColumnPlan, ColumnState, KeyOrder } from './plan.ts'
 import type { RawValue, Segment } from './segment.ts'
-import { Buffers, SegmentColumns } from './segment-columns.ts'
+import { SegmentColumns } from './segment-columns.ts'
 import { createState } from './states/create.ts'
 import { countRows, type GroupedRows, type HeldBytes, type State } from './states/state.ts'
 
 interface FilteredState {
   readonly state: State
   readonly filters: readonly Filter[]
+}
+
+export interface ExecutorOptions {
+  /** The other table of a join. */
+  readonly joined?: JoinedRows | undefined
+  readonly memory?: ExecutorMemory | undefined
 }
 
 export class ColumnExecutor {
@@ -29,15 +36,19 @@ export class ColumnExecutor {
   /** The columns of states and their filters. */
   readonly #used: readonly number[]
   readonly #groups: Groups
-  readonly #slots = new SlotTable()
-  readonly #decoded = new Buffers()
-  readonly #codes = new Buffers()
-
   readonly #joined: JoinedRows | undefined
+  readonly #memory: ExecutorMemory
 
-  constructor(plan: ColumnPlan, evaluate: Evaluate, held: HeldBytes, joined?: JoinedRows) {
+  /** Executors that share the memory add segments one after the other. */
+  constructor(
+    plan: ColumnPlan,
+    evaluate: Evaluate,
+    held: HeldBytes,
+    { joined, memory = new ExecutorMemory() }: ExecutorOptions = {},
+  ) {
     this.#held = held
     this.#joined = joined
+    this.#memory = memory
     this.#plan = plan
     this.#evaluate = evaluate
     const create = (filter: ColumnFilter) => new Filter(filter, evaluate)
@@ -54,7 +65,7 @@ export class ColumnExecutor {
 
   /** False if the statement itself must compute this part; then nothing was added, and nothing if the segment turns out to be damaged. */
   add(segment: Segment): boolean {
-    const columns = new SegmentColumns(segment, this.#plan.columns, this.#decoded, this.#joined)
+    const columns = new SegmentColumns(segment, this.#plan.columns, this.#memory.decoded, this.#joined)
     if (!this.#hasColumns(columns)) return false
     if (!this.#chooseRows(columns) || !this.#joinRows(columns)) return true
     const keys = this.#encodeKeys(columns)
@@ -62,10 +73,10 @@ export class ColumnExecutor {
     // Damage is found before anything is added.
     for (const column of this.#used) columns.decode(column)
     const rows = columns.count
-    const { slots, combinations, count } = this.#slots.assign(
+    const { slots, combinations, count } = this.#memory.slots.assign(
       keys,
       rows,
-      this.#codes.integers(keys.length, columns.rows),
+      this.#memory.codes.integers(keys.length, columns.rows),
     )
     const groups = this.#findGroups(combinations, count, keys)
     const counts = once(() => countRows(undefined, rows, slots, count))
@@ -77,7 +88,7 @@ export class ColumnExecutor {
   /** Whether its header says that the segment can be added. What is joined is not looked at. */
   canAdd(segment: Segment): boolean {
     if (this.#plan.joined !== undefined) return true
-    return this.#hasColumns(new SegmentColumns(segment, this.#plan.columns, this.#decoded))
+    return this.#hasColumns(new SegmentColumns(segment, this.#plan.columns, this.#memory.decoded))
   }
 
   #hasColumns(columns: SegmentColumns): boolean {
@@ -92,7 +103,7 @@ export class ColumnExecutor {
 
   /** The filters that the header of a segment does not decide; undefined if it says that no row fits. */
   undecided(segment: Segment): readonly number[] | undefined {
-    const columns = new SegmentColumns(segment, this.#plan.columns, this.#decoded)
+    const columns = new SegmentColumns(segment, this.#plan.columns, this.#memory.decoded)
     const undecided: number[] = []
     for (const [index, filter] of this.#filters.entries()) {
       const stored = columns.stored(filter.column)
@@ -110,11 +121,14 @@ export class ColumnExecutor {
       const stored = columns.stored(filter.column)
       const decided = stored && filter.decide(stored, columns.rows)
       if (decided === false) return false
-      if (decided === undefined) undecided.push(filter)
+      if (decided !== undefined || stored === undefined) continue
+      const range = filter.rangeIn(stored)
+      if (range === undefined) undecided.push(filter)
+      else columns.narrow(filter.column, range)
     }
-    if (undecided.length === 0) return columns.rows > 0
-    const mask = createMask(undecided, columns)
-    if (mask !== undefined) columns.choose(choose(mask, columns.rows, undefined, new Int32Array(columns.rows)))
+    const { count } = columns
+    const mask = count > 0 ? createMask(undecided, columns) : undefined
+    if (mask !== undefined) columns.choose(choose(mask, count, undefined, this.#memory.chosen(columns.rows)))
     return columns.count > 0
   }
 
@@ -127,7 +141,7 @@ export class ColumnExecutor {
     else {
       const fits = new Uint8Array(matches.length)
       for (let i = 0; i < fits.length; i++) fits[i] = (matches[i] as number) < 0 ? 0 : 1
-      columns.choose(choose(fits, fits.length, columns.chosen, new Int32Array(columns.rows)))
+      columns.choose(choose(fits, fits.length, columns.chosen, this.#memory.chosen(columns.rows)))
       columns.join(keepMatches(matches, count))
     }
     return columns.count > 0
@@ -136,7 +150,7 @@ export class ColumnExecutor {
   #encodeKeys(columns: SegmentColumns): KeyCodes[] | undefined {
     const keys: KeyCodes[] = []
     for (const [index, key] of this.#plan.keys.entries()) {
-      const codes = encodeKey(key, columns, this.#evaluate, this.#codes.integers(index, columns.rows))
+      const codes = encodeKey(key, columns, this.#evaluate, this.#memory.codes.integers(index, columns.rows))
       if (codes === undefined) return undefined
       keys.push(codes)
     }

@@ -43,6 +43,14 @@ export class Filter {
     return fitsAll && (hasNulls || column.nulls === 0) ? true : undefined
   }
 
+  /** The range of distances that fit, both ends included, if the rows with them follow each other; where the header does not decide. */
+  rangeIn(column: StoredColumn): Range | undefined {
+    const filter = this.#filter
+    if (filter.kind !== 'compare' || column.kind !== 'numbers' || !column.isSorted || column.nulls > 0) return undefined
+    const { ranges, listed } = this.#accepted(filter, column)
+    return ranges.length === 1 && listed === undefined ? ranges[0] : undefined
+  }
+
   /** Whether segments with such a column can be filtered. */
   canFilter(column: StoredColumn): boolean {
     const { kind } = this.#filter
@@ -107,7 +115,7 @@ const MAX_KNOWN_TEXTS = 2 ** 18
 type Compare = Extract<ColumnFilter, { kind: 'compare' }>
 
 /** Both ends are included. */
-type Range = readonly [from: number, to: number]
+export type Range = readonly [from: number, to: number]
 
 const ALL: Range = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
 

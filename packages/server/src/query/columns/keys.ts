@@ -34,7 +34,7 @@ export function encodeKey(
     const text = (code: number): string | null => texts[code] ?? null
     const value = key.kind === 'column' ? text : (code: number) => evaluate(key.value, text(code))
     const size = texts.length + (stored.nulls > 0 ? 1 : 0)
-    return { codes, size, value, isFull: columns.chosen === undefined && !columns.isJoined(key.column) }
+    return { codes, size, value, isFull: columns.countsAll && !columns.isJoined(key.column) }
   }
   if (stored?.kind !== 'numbers' || key.kind === 'text') return undefined
   if (key.kind === 'steps') return encodeSteps(key, stored, { columns, evaluate, into })
@@ -210,11 +210,18 @@ export interface Slots {
   readonly count: number
 }
 
+/** A larger table is not kept for the next statement. */
+const MAX_KEPT_SLOTS = 2 ** 17
+
 /** Numbers the combinations of codes that occur. */
 export class SlotTable {
   #table = new Int32Array(0)
   #combined = new Float64Array(0)
   #short = new Int32Array(0)
+
+  get isSmall(): boolean {
+    return this.#table.length + this.#combined.length <= MAX_KEPT_SLOTS
+  }
 
   assign(keys: readonly KeyCodes[], rows: number, slots: Int32Array): Slots {
     const [first, ...others] = keys

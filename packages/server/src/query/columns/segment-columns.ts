@@ -1,5 +1,5 @@
 /** The columns of a segment as a statement needs them: decoded once, for the rows that count. */
-import { type Chosen, decodeCodes, decodeDistances, decodeDoubles } from './decode.ts'
+import { type Chosen, countBefore, decodeCodes, decodeDistances, decodeDoubles } from './decode.ts'
 import type { DoubleColumn, NumberColumn, Segment, StoredColumn, TextColumn } from './segment.ts'
 
 /** Distances from the least value in units, or Doubles as they are; NaN is NULL. */
@@ -19,10 +19,18 @@ export interface DecodedTexts {
 
 export type Decoded = DecodedNumbers | DecodedTexts
 
+/** More are not kept for the next statement: each takes up to a megabyte. */
+const MAX_KEPT_BUFFERS = 4
+
 /** Memory of a segment's columns, used again for the next segment. */
 export class Buffers {
   readonly #floats: Float64Array[] = []
   readonly #integers: Int32Array[] = []
+
+  /** Before the next statement. */
+  trim(): void {
+    for (const buffers of [this.#floats, this.#integers]) buffers.length = Math.min(buffers.length, MAX_KEPT_BUFFERS)
+  }
 
   floats(at: number, length: number): Float64Array {
     const known = this.#floats[at]
@@ -41,6 +49,11 @@ export class Buffers {
   }
 }
 
+interface RowRange {
+  readonly first: number
+  readonly end: number
+}
+
 /** The columns of another table that rows are joined with. */
 export interface JoinedColumns {
   has(index: number): boolean
@@ -49,6 +62,7 @@ export interface JoinedColumns {
 }
 
 export class SegmentColumns {
+  /** All rows of the segment. */
   readonly rows: number
   readonly #segment: Segment
   readonly #stored: readonly (StoredColumn | undefined)[]
@@ -59,11 +73,14 @@ export class SegmentColumns {
   readonly #joined: JoinedColumns | undefined
   #matches: Int32Array = new Int32Array(0)
   #decoded = new Map<number, Decoded>()
+  #range: RowRange
+  /** Of the range. */
   #chosen: Chosen | undefined
 
   constructor(segment: Segment, names: readonly string[], buffers: Buffers, joined?: JoinedColumns) {
     this.#joined = joined
     this.rows = segment.header.rows
+    this.#range = { first: 0, end: this.rows }
     this.#segment = segment
     this.#stored = names.map((name) => segment.find(name))
     this.#buffers = buffers
@@ -71,14 +88,29 @@ export class SegmentColumns {
 
   /** The rows that count. */
   get count(): number {
-    return this.#chosen?.count ?? this.rows
+    return this.#chosen?.count ?? this.#range.end - this.#range.first
+  }
+
+  get countsAll(): boolean {
+    return this.count === this.rows
   }
 
   get chosen(): Chosen | undefined {
     return this.#chosen
   }
 
-  /** From now on only these rows count. */
+  /** From now on only rows of a sorted column without NULLs count whose distances are in this range, both ends included. */
+  narrow(index: number, [from, to]: readonly [from: number, to: number]): void {
+    const column = this.#stored[index]
+    if (column?.kind !== 'numbers') throw new Error('A range of other values')
+    const block = this.#block(index, column)
+    const first = countBefore(column, block, from, false)
+    const end = countBefore(column, block, to, true)
+    this.#range = { first: Math.max(first, this.#range.first), end: Math.min(end, this.#range.end) }
+    this.#decoded = new Map()
+  }
+
+  /** From now on only these rows count, of those that did. */
   choose(chosen: Chosen): void {
     this.#chosen = chosen
     this.#decoded = new Map()
@@ -113,7 +145,8 @@ export class SegmentColumns {
   }
 
   #decode(index: number, column: StoredColumn): Decoded {
-    const block = this.#block(index, column)
+    const { width } = column.kind === 'doubles' ? { width: 8 } : column
+    const block = this.#block(index, column).subarray(this.#range.first * width, this.#range.end * width)
     if (column.kind === 'texts') {
       const codes = this.#buffers.integers(index, this.rows)
       decodeCodes(column, block, this.#chosen, codes)

@@ -3,6 +3,7 @@
  * same time (../read/page-database.ts), so that the one that is open is closed when a job needs the other.
  */
 import type { Database } from 'better-sqlite3'
+import { ExecutorMemory } from '../../../columns/executor-memory.ts'
 import { KeptParts } from '../columns/kept-parts.ts'
 import { OpenSegments } from '../columns/segment-files.ts'
 import { findReadableSegments } from '../columns/segment-tables.ts'
@@ -29,6 +30,7 @@ export class ReadConnections {
   readonly #path: string
   readonly #segments: OpenSegments
   readonly #kept: KeptParts
+  readonly #memory = new ExecutorMemory()
   #rows: RowConnection | undefined
   #pages: PageConnection | undefined
 
@@ -48,7 +50,7 @@ export class ReadConnections {
       connection,
       statements,
       feed: new RowFeed(connection, statements),
-      segments: { find: this.#findSegments(connection), kept: this.#kept },
+      segments: { find: this.#findSegments(connection), kept: this.#kept, memory: this.#memory },
     }
     return this.#rows
   }

@@ -14,7 +14,7 @@ const REASONS = {
 export function explainParts(
   connection: Database,
   { usual, parts, isAllSeen }: ExplainJob,
-  { find, heldBytes }: SegmentSource,
+  { find, heldBytes, memory }: SegmentSource,
 ): ColumnsExplained {
   const { columns } = parts
   if (columns === undefined) return { why: 'the setting query_columns is false' }
@@ -25,7 +25,8 @@ export function explainParts(
     if (choice !== 'segments') return { why: REASONS[choice === 'rows' ? 'few' : choice] }
     const { marked, missing } = readStatus(connection, parts.name)
     const evaluate = createEvaluator(connection, columns)
-    const batches = new SegmentBatches(columns, { evaluate, heldBytes, kept: undefined, joined: undefined }, () => {})
+    const options = { evaluate, heldBytes, kept: undefined, joined: undefined, memory }
+    const batches = new SegmentBatches(columns, options, () => {})
     const { read, fromRows, skipped } = batches.explain(segments)
     const others = marked + missing
     return isAllSeen

@@ -4,6 +4,7 @@
  */
 import type { Database, Statement } from 'better-sqlite3'
 import { MAX_INTEGER, MIN_INTEGER } from 'gatehouse-iql'
+import type { ExecutorMemory } from '../../../columns/executor-memory.ts'
 import type { Evaluate } from '../../../columns/filters.ts'
 import { JoinedRows } from '../../../columns/joined-rows.ts'
 import type { OwnRows } from '../../../columns/plan.ts'
@@ -47,6 +48,7 @@ export interface SegmentSource {
   readonly heldBytes?: number | undefined
   /** As many groups, or more, are merged by the executor. */
   readonly mergedGroups?: number | undefined
+  readonly memory?: ExecutorMemory | undefined
 }
 
 /** The statement that reads the result, or its rows. */
@@ -70,6 +72,7 @@ export function readParts(
     read(result)
     return true
   } finally {
+    source.memory?.trim()
     // This also removes the temporary table.
     if (connection.inTransaction) connection.exec('ROLLBACK')
     connection.pragma('query_only = ON')
@@ -136,7 +139,7 @@ class PartTable {
 
   /** Adds segments, and the rows that are in none of them. */
   addSegments(segments: readonly ReadableSegment[], source: SegmentSource): PartsResult | undefined {
-    const { kept, heldBytes, mergedGroups = LEAST_MERGED_GROUPS } = source
+    const { kept, heldBytes, mergedGroups = LEAST_MERGED_GROUPS, memory } = source
     const { columns } = this.#run
     const [least, greatest] = this.#ends
     if (columns === undefined || least === null) return undefined
@@ -144,7 +147,8 @@ class PartTable {
     const used = segments.filter(({ first, last }) => last >= least && first <= greatest)
     const evaluate = createEvaluator(this.#connection, columns)
     const joined = this.#readJoined(columns, source, evaluate)
-    const batches = new SegmentBatches(columns, { evaluate, heldBytes, kept, joined }, (rows) => this.#insertRows(rows))
+    const options = { evaluate, heldBytes, kept, joined, memory }
+    const batches = new SegmentBatches(columns, options, (rows) => this.#insertRows(rows))
     const isSlowFromRows = joined !== undefined || plan.states.some(({ kind }) => kind === 'values')
     const ranges = isSlowFromRows && ownRows !== undefined ? this.#withRows(used, ownRows) : used
     let gaps = this.#findGaps(ranges, batches.add(ranges))

@@ -4,6 +4,7 @@
  */
 import { crc32 } from 'node:zlib'
 import { ColumnExecutor } from '../../../columns/executor.ts'
+import type { ExecutorMemory } from '../../../columns/executor-memory.ts'
 import type { Evaluate } from '../../../columns/filters.ts'
 import type { JoinedRows } from '../../../columns/joined-rows.ts'
 import { DamagedSegment, type RawValue, SEGMENT_ROWS, type Segment } from '../../../columns/segment.ts'
@@ -34,6 +35,7 @@ export interface BatchOptions {
   readonly kept: KeptParts | undefined
   /** The other table of a join. */
   readonly joined: JoinedRows | undefined
+  readonly memory: ExecutorMemory | undefined
 }
 
 type Insert = (rows: Iterable<readonly RawValue[]>) => void
@@ -186,8 +188,8 @@ export class SegmentBatches {
   }
 
   #start(): ColumnExecutor {
-    const { evaluate, heldBytes = MAX_HELD_BYTES, joined } = this.#options
-    return new ColumnExecutor(this.#run.plan, evaluate, new HeldBytes(heldBytes), joined)
+    const { evaluate, heldBytes = MAX_HELD_BYTES, joined, memory } = this.#options
+    return new ColumnExecutor(this.#run.plan, evaluate, new HeldBytes(heldBytes), { joined, memory })
   }
 
   /**
