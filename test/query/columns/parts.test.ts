@@ -6,8 +6,9 @@ import { DOUBLE, INTEGER, TEXT } from 'gatehouse-iql'
 import { ColumnExecutor } from '../../../packages/server/src/query/columns/executor.ts'
 import type { ColumnPlan } from '../../../packages/server/src/query/columns/plan.ts'
 import { Segment, writeSegment } from '../../../packages/server/src/query/columns/segment.ts'
+import { findRun, forgetRuns, referTo } from '../../../packages/server/src/query/columns/states/run-references.ts'
 import { HeldBytes } from '../../../packages/server/src/query/columns/states/state.ts'
-import { readRun } from '../../../packages/server/src/query/columns/states/value-run.ts'
+import { readRun, valueInRun, writeRun } from '../../../packages/server/src/query/columns/states/value-run.ts'
 import { segmentPath } from '../../../packages/server/src/query/engines/sqlite/columns/segment-files.ts'
 import { Choice } from '../agree/choice.ts'
 import { makeRows } from './random-statements.ts'
@@ -255,6 +256,19 @@ test('numbers of each group are counted, in a table while their range is small, 
     groups++
   }
   assert.equal(groups, expected.size)
+})
+
+test('a reference to different values is of one statement', () => {
+  const run = { cells: Int32Array.of(2, 0, 3), least: 10, unit: 5, digits: 1, rows: 5 }
+  const reference = referTo(run)
+  assert.equal(findRun(reference), run)
+  assert.deepEqual(
+    [0, 1, 2, 4].map((index) => valueInRun(run, index)),
+    [1, 1, 2, 2],
+  )
+  assert.deepEqual(findRun(writeRun(run)), { values: Float64Array.of(1, 2), counts: Float64Array.of(2, 3), rows: 5 })
+  forgetRuns()
+  assert.throws(() => findRun(reference), /no values/)
 })
 
 test('groups that take half of the memory are put aside, and the next segments begin anew', () => {

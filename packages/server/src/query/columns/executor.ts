@@ -14,7 +14,8 @@ import type { ColumnFilter, ColumnPlan, ColumnState, KeyOrder } from './plan.ts'
 import type { RawValue, Segment } from './segment.ts'
 import { SegmentColumns } from './segment-columns.ts'
 import { createState } from './states/create.ts'
-import { countRows, type GroupedRows, type HeldBytes, type State } from './states/state.ts'
+import { countRows, type GroupedRows, type HeldBytes, type State, type WriteRun } from './states/state.ts'
+import { writeRun } from './states/value-run.ts'
 
 interface FilteredState {
   readonly state: State
@@ -198,16 +199,16 @@ export class ColumnExecutor {
   }
 
   /** A part of a group: a sum may exceed 64 bits. */
-  part(group: number, index: number): RawValue {
+  part(group: number, index: number, write: WriteRun = writeRun): RawValue {
     const part = this.#plan.parts[index]
-    return part === undefined ? null : (this.#states[part.state]?.state.value(group, part.value) ?? null)
+    return part === undefined ? null : (this.#states[part.state]?.state.value(group, part.value, write) ?? null)
   }
 
   /** A row of the table of the parts for each group; more where a sum exceeds 64 bits. */
-  *rows(): Generator<RawValue[]> {
+  *rows(write?: WriteRun): Generator<RawValue[]> {
     for (let group = 0; group < this.#groups.count; group++) {
       const keys = this.#groups.keysOf(group)
-      let parts: RawValue[] | undefined = this.#plan.parts.map((_part, index) => this.part(group, index))
+      let parts: RawValue[] | undefined = this.#plan.parts.map((_part, index) => this.part(group, index, write))
       while (parts !== undefined) {
         const rest = excessParts(parts)
         yield [...keys, ...(rest === undefined ? parts : parts.map(clamped))]

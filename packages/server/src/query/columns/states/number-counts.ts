@@ -4,8 +4,8 @@
  */
 import { findDivisor } from '../segment.ts'
 import type { DecodedNumbers } from '../segment-columns.ts'
-import type { GroupedRows, HeldBytes } from './state.ts'
-import { mergeRuns, NO_VALUES, type ValueRun } from './value-run.ts'
+import { addBySlot, countRows, type GroupedRows, Growing, type HeldBytes } from './state.ts'
+import { mergeRuns, NO_VALUES, type Run, type ValueRun } from './value-run.ts'
 
 /** Of the table: 32 MB. */
 const MAX_CELLS = 2 ** 23
@@ -34,9 +34,10 @@ export class NumberCounts {
   }
 
   /** Undefined without any. */
-  run(group: number): ValueRun | undefined {
-    const run = mergeRuns([this.#table.run(group), this.#numbers.run(group)])
-    return run.values.length === 0 ? undefined : run
+  run(group: number): Run | undefined {
+    const cells = this.#table.run(group)
+    const run = this.#numbers.isEmpty ? cells : mergeRuns([cells, this.#numbers.run(group)])
+    return run.rows === 0 ? undefined : run
   }
 }
 
@@ -52,6 +53,8 @@ class CountTable {
   readonly #held: HeldBytes
   #scale: Scale | undefined
   #cells = new Int32Array(0)
+  /** Of each group: the sum of its cells. */
+  readonly #rows = new Growing()
 
   constructor(held: HeldBytes) {
     this.#held = held
@@ -73,7 +76,10 @@ class CountTable {
     return true
   }
 
-  add({ column, values }: DecodedNumbers, known: Uint8Array | undefined, { rows, slots, groups }: GroupedRows): void {
+  add({ column, values }: DecodedNumbers, known: Uint8Array | undefined, grouped: GroupedRows): void {
+    const { rows, slots, groups } = grouped
+    const counts = known === undefined ? grouped.counts() : countRows(known, rows, slots, groups.length)
+    addBySlot(counts, groups, this.#rows.include(grouped.total))
     const [scale, cells] = [this.#scale, this.#cells]
     if (scale === undefined || column.kind !== 'numbers') throw new Error('Numbers that are not in the table')
     const shift = (column.least - scale.least) / scale.unit
@@ -81,35 +87,22 @@ class CountTable {
     const starts = groups.map((group) => group * scale.size + shift)
     if (known === undefined)
       for (let i = 0; i < rows; i++) {
-        const cell = (starts[slots[i] as number] as number) + (values[i] as number) * factor
+        const cell = ((starts[slots[i] as number] as number) + (values[i] as number) * factor) | 0
         cells[cell] = (cells[cell] as number) + 1
       }
     else
       for (let i = 0; i < rows; i++) {
         if (known[i] === 0) continue
-        const cell = (starts[slots[i] as number] as number) + (values[i] as number) * factor
+        const cell = ((starts[slots[i] as number] as number) + (values[i] as number) * factor) | 0
         cells[cell] = (cells[cell] as number) + 1
       }
   }
 
-  run(group: number): ValueRun {
+  run(group: number): Run {
     if (this.#scale === undefined) return NO_VALUES
-    const { least, unit, size, digits } = this.#scale
+    const { size, ...scale } = this.#scale
     const cells = this.#cells.subarray(group * size, (group + 1) * size)
-    let [count, rows] = [0, 0]
-    for (let at = 0; at < cells.length; at++) {
-      rows += cells[at] as number
-      if (cells[at] !== 0) count++
-    }
-    const [values, counts] = [new Float64Array(count), new Float64Array(count)]
-    const power = 10 ** digits
-    let next = 0
-    for (let at = 0; at < cells.length; at++) {
-      if (cells[at] === 0) continue
-      values[next] = (least + at * unit) / power
-      counts[next++] = cells[at] as number
-    }
-    return { values, counts, rows }
+    return { ...scale, cells, rows: this.#rows.array[group] ?? 0 }
   }
 }
 

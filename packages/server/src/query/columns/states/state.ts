@@ -1,6 +1,7 @@
 /** What a state is: what the executor knows of each group, to which it adds the rows of a segment in one loop, exactly or not at all. */
 import type { RawValue } from '../segment.ts'
 import type { SegmentColumns } from '../segment-columns.ts'
+import type { Run } from './value-run.ts'
 
 /** The rows of a segment in their groups. */
 export interface GroupedRows {
@@ -20,9 +21,11 @@ export interface State {
   canAdd(columns: SegmentColumns): boolean
   /** `mask` has 0 for rows that do not count. */
   add(columns: SegmentColumns, grouped: GroupedRows, mask: Uint8Array | undefined): void
-  /** A value for a column of the parts. */
-  value(group: number, which: 0 | 1): RawValue
+  /** A value for a column of the parts; `write` is for different values. */
+  value(group: number, which: 0 | 1, write: WriteRun): RawValue
 }
+
+export type WriteRun = (run: Run) => RawValue
 
 /** Bounds what the groups of a statement hold: beyond it they are computed from rows, which SQLite sorts on disk. */
 export class HeldBytes {

@@ -2,10 +2,9 @@
 import type { RawValue } from '../segment.ts'
 import type { DecodedTexts, SegmentColumns } from '../segment-columns.ts'
 import { NumberCounts } from './number-counts.ts'
-import { type GroupedRows, type HeldBytes, knownRows, type State } from './state.ts'
-import { writeRun } from './value-run.ts'
+import { type GroupedRows, type HeldBytes, knownRows, type State, type WriteRun } from './state.ts'
 
-/** How many rows of each group have each number, as bytes (value-run.ts); or its different texts, as `gh_texts_part` writes them. */
+/** How many rows of each group have each number (value-run.ts); or its different texts, as `gh_texts_part` writes them. */
 export class ValueCounts implements State {
   readonly #column: number
   readonly #numbers: NumberCounts
@@ -28,9 +27,9 @@ export class ValueCounts implements State {
     else this.#texts.add(decoded, known, grouped)
   }
 
-  value(group: number): RawValue {
+  value(group: number, _which: 0 | 1, write: WriteRun): RawValue {
     const run = this.#numbers.run(group)
-    return run === undefined ? this.#texts.value(group) : writeRun(run)
+    return run === undefined ? this.#texts.value(group) : write(run)
   }
 }
 

@@ -1,4 +1,7 @@
-/** The different values of a group and how many rows have each, as bytes: what SQLite's functions read of the executor's parts. */
+/**
+ * The different values of a group and how many rows have each: what SQLite's functions read of the executor's parts, as bytes, or in memory
+ * (run-references.ts).
+ */
 
 /** Values rise; without counts each has one row. */
 export interface ValueRun {
@@ -8,10 +11,23 @@ export interface ValueRun {
   readonly rows: number
 }
 
+/** How many rows have each of the numbers that follow each other: the one at a place is (least + place * unit) / 10 ^ digits. Some have none. */
+export interface CellRun {
+  readonly cells: Int32Array
+  readonly least: number
+  readonly unit: number
+  readonly digits: number
+  /** The rows of all. */
+  readonly rows: number
+}
+
+export type Run = ValueRun | CellRun
+
 /** The number of values, and that of their rows. */
 const HEAD = 2
 
-export function writeRun({ values, counts, rows }: ValueRun): Uint8Array {
+export function writeRun(run: Run): Uint8Array {
+  const { values, counts, rows } = expandRun(run)
   const all = new Float64Array(HEAD + values.length + (rows === values.length ? 0 : values.length))
   all[0] = values.length
   all[1] = rows
@@ -28,19 +44,49 @@ export function readRun(bytes: Uint8Array): ValueRun {
   return { values, counts: rows === length ? undefined : all.subarray(HEAD + length), rows }
 }
 
+export function expandRun(run: Run): ValueRun {
+  if (!('cells' in run)) return run
+  const { cells, least, unit, digits } = run
+  const [values, counts] = [new Float64Array(countValues(run)), new Float64Array(countValues(run))]
+  const power = 10 ** digits
+  let next = 0
+  for (let at = 0; at < cells.length; at++) {
+    if (cells[at] === 0) continue
+    values[next] = (least + at * unit) / power
+    counts[next++] = cells[at] as number
+  }
+  return { values, counts, rows: run.rows }
+}
+
+/** How many different ones there are. */
+export function countValues(run: Run): number {
+  if (!('cells' in run)) return run.values.length
+  let count = 0
+  for (let at = 0; at < run.cells.length; at++) if (run.cells[at] !== 0) count++
+  return count
+}
+
 /** The value at an index of the sorted rows. */
-export function valueInRun({ values, counts }: ValueRun, index: number): number {
-  if (counts === undefined) return values[index] ?? 0
+export function valueInRun(run: Run, index: number): number {
+  if ('cells' in run) {
+    const { cells, least, unit, digits } = run
+    return (least + findCell(cells, index) * unit) / 10 ** digits
+  }
+  const { values, counts } = run
+  return counts === undefined ? (values[index] ?? 0) : (values[findCell(counts, index)] ?? 0)
+}
+
+function findCell(counts: Int32Array | Float64Array, index: number): number {
   let at = 0
   for (let left = index - (counts[0] ?? 0); left >= 0; ) left -= counts[++at] ?? Number.POSITIVE_INFINITY
-  return values[at] ?? 0
+  return at
 }
 
 export const NO_VALUES: ValueRun = { values: new Float64Array(0), counts: undefined, rows: 0 }
 
 /** All values of some runs, each once. */
-export function mergeRuns(runs: readonly ValueRun[]): ValueRun {
-  let left = runs.filter(({ values }) => values.length > 0)
+export function mergeRuns(runs: readonly Run[]): ValueRun {
+  let left = runs.map(expandRun).filter(({ values }) => values.length > 0)
   left.sort((one, other) => (one.values[0] as number) - (other.values[0] as number))
   while (left.length > 1) {
     const merged: ValueRun[] = []

@@ -1,9 +1,10 @@
 /**
  * The different values of a part of the rows as a text, and what is computed from such parts: count(DISTINCT x), medians and percentiles.
  * Numbers are written with how many rows have them, `5:2,7:1`; texts as an array of JSON. The executor of column segments writes numbers
- * as bytes (columns/states/value-run.ts).
+ * as bytes, or refers to them (columns/states/value-run.ts, run-references.ts).
  */
-import { mergeRuns, readRun, type ValueRun, valueInRun } from '../../../columns/states/value-run.ts'
+import { findRun } from '../../../columns/states/run-references.ts'
+import { countValues, expandRun, mergeRuns, type Run, valueInRun } from '../../../columns/states/value-run.ts'
 import { aggregate, type Raw, type Value } from './aggregate.ts'
 import type { FunctionHost } from './function-host.ts'
 import { storedDouble } from './number.ts'
@@ -35,7 +36,7 @@ export function registerValueParts(database: FunctionHost): void {
   aggregate(database, 'gh_distinct_parts', {
     start: (): DistinctValues => ({ runs: [], texts: new Set() }),
     step: ({ runs, texts }, part = null) => {
-      if (part instanceof Uint8Array) runs.push(readRun(part))
+      if (part instanceof Uint8Array) runs.push(findRun(part))
       else if (typeof part === 'string') for (const value of readDistinct(part)) texts.add(value)
     },
     result: countDistinct,
@@ -58,20 +59,26 @@ function readDistinct(part: string): readonly string[] {
 }
 
 interface DistinctValues {
-  readonly runs: ValueRun[]
+  readonly runs: Run[]
   readonly texts: Set<string>
 }
 
 function countDistinct({ runs, texts }: DistinctValues): bigint {
-  const { values } = mergeRuns(runs)
-  if (texts.size === 0) return BigInt(values.length)
-  for (const value of values) texts.add(String(value))
+  const run = mergeLazily(runs)
+  if (texts.size === 0) return BigInt(countValues(run))
+  for (const value of expandRun(run).values) texts.add(String(value))
   return BigInt(texts.size)
+}
+
+/** One run is mostly all: it is read as it is. */
+function mergeLazily(runs: readonly Run[]): Run {
+  const [run, ...others] = runs
+  return run === undefined || others.length > 0 ? mergeRuns(runs) : run
 }
 
 interface Merged<Item> {
   readonly counts: Map<Item, number>
-  readonly runs: ValueRun[]
+  readonly runs: Run[]
   fraction: bigint | null
   shift: bigint
   rows: number
@@ -92,7 +99,7 @@ function registerPercentile<Item extends bigint | number>(
       state.fraction = fraction
       state.shift = typeof shift === 'bigint' ? shift : 0n
       if (part instanceof Uint8Array) {
-        const run = readRun(part)
+        const run = findRun(part)
         state.runs.push(run)
         state.rows += run.rows
       } else
@@ -111,9 +118,10 @@ function sortValues<Item extends bigint | number>(
   { counts, runs, rows }: Merged<Item>,
   read: (value: number) => Item,
 ): SortedValues<Item> {
-  const run = mergeRuns(runs)
+  const run = mergeLazily(runs)
   if (counts.size === 0) return { count: rows, at: (index) => read(valueInRun(run, index)) }
-  for (const [at, value] of run.values.entries()) addCount(counts, read(value), run.counts?.[at] ?? 1)
+  const added = expandRun(run)
+  for (const [at, value] of added.values.entries()) addCount(counts, read(value), added.counts?.[at] ?? 1)
   const sorted = [...counts].sort(([one], [other]) => compareLastNaN(one, other))
   return { count: rows, at: (index) => findAt(sorted, index) }
 }

@@ -9,6 +9,7 @@ import type { Evaluate } from '../../../columns/filters.ts'
 import { JoinedRows } from '../../../columns/joined-rows.ts'
 import type { OwnRows } from '../../../columns/plan.ts'
 import { DamagedSegment, type RawValue, type Segment } from '../../../columns/segment.ts'
+import { forgetRuns } from '../../../columns/states/run-references.ts'
 import { HeldBytes } from '../../../columns/states/state.ts'
 import type { SqlStatement } from '../../emit/parameters.ts'
 import { FEW_FOUND_ROWS, PART_ROWS, PARTS } from '../../emit/part-groups.ts'
@@ -73,6 +74,7 @@ export function readParts(
     return true
   } finally {
     source.memory?.trim()
+    forgetRuns()
     // This also removes the temporary table.
     if (connection.inTransaction) connection.exec('ROLLBACK')
     connection.pragma('query_only = ON')

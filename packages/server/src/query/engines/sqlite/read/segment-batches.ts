@@ -8,6 +8,7 @@ import type { ExecutorMemory } from '../../../columns/executor-memory.ts'
 import type { Evaluate } from '../../../columns/filters.ts'
 import type { JoinedRows } from '../../../columns/joined-rows.ts'
 import { DamagedSegment, type RawValue, SEGMENT_ROWS, type Segment } from '../../../columns/segment.ts'
+import { referTo } from '../../../columns/states/run-references.ts'
 import { HeldBytes, MAX_HELD_BYTES } from '../../../columns/states/state.ts'
 import type { ColumnsRun } from '../../parts-run.ts'
 import { type KeptParts, keptKey } from '../columns/kept-parts.ts'
@@ -72,8 +73,13 @@ export class SegmentBatches {
     return this.#isInserted ? undefined : this.#executor
   }
 
-  /** Puts what is left into the table of the parts. */
+  /** Puts what is left into the table of the parts. Different values stay here if they are all of their groups. */
   finish(): void {
+    this.#insert(this.#executor.rows(this.#isInserted ? undefined : referTo))
+    this.#executor = this.#start()
+  }
+
+  #flush(): void {
     this.#insert(this.#executor.rows())
     this.#executor = this.#start()
   }
@@ -205,7 +211,7 @@ export class SegmentBatches {
       if (isAdded === undefined) isWhole = false
       if (this.#executor.isFull) {
         isFlushed = true
-        this.finish()
+        this.#flush()
       }
       return isAdded ?? false
     })
