@@ -194,6 +194,54 @@ test('eight small segments become one, and are read until then', () => {
   assert.deepEqual(readable(), [])
 })
 
+test('the smallest segments become middle ones first, and only those become a large one', () => {
+  database.exec(`INSERT INTO t SELECT value, value FROM ${SERIES}`)
+  publishSmall()
+  const mergeTo = (maxRows: number) => claimMerge(database, 'T', { now, maxRows })
+  const claimed = mergeTo(640)
+  assert.equal(claimed?.segments.length, 8)
+  assert.ok(claimed)
+  publishSegment(database, claimed, build(claimed))
+  const next = (from: bigint, until: bigint): void => {
+    for (let last = from; last <= until; last += 10n) {
+      const claimed = claimNext(database, 'T', { sealed: last - 10n, last, now })
+      assert.ok(claimed)
+      publishSegment(database, claimed, build(claimed))
+    }
+  }
+  next(90n, 150n)
+  assert.equal(mergeTo(640), undefined, 'the eight have a middle one')
+  next(160n, 160n)
+  const second = mergeTo(640)
+  assert.equal(second?.segments.length, 8)
+  assert.ok(second)
+  publishSegment(database, second, build(second))
+  assert.deepEqual(readable(), [
+    [LEAST_ROW, 80n],
+    [81n, 160n],
+  ])
+})
+
+test('few small segments become one before a larger one', () => {
+  for (const [sealed, last] of [
+    [null, 10n],
+    [10n, 20n],
+    [20n, 80n],
+  ] as const) {
+    const claimed = claimNext(database, 'T', { sealed, last, now })
+    assert.ok(claimed)
+    publishSegment(database, claimed, build(claimed))
+  }
+  const claimed = merge()
+  assert.ok(claimed)
+  publishSegment(database, claimed, build(claimed))
+  assert.deepEqual(readable(), [
+    [LEAST_ROW, 20n],
+    [21n, 80n],
+  ])
+  assert.equal(merge(), undefined)
+})
+
 test('a change of a small segment amid the merge leaves all as they are: only its own is written again', () => {
   publishSmall()
   for (const amid of ['before the file', 'after the file']) {
@@ -241,7 +289,11 @@ test('segments whose rows were deleted become one', () => {
   const claimed = merge()
   assert.ok(claimed)
   assert.equal(publishSegment(database, claimed, build(claimed)), true)
-  assert.deepEqual(readable(), [[LEAST_ROW, 80n]])
+  assert.deepEqual(readable(), [
+    [LEAST_ROW, 60n],
+    [61n, 70n],
+    [71n, 80n],
+  ])
 })
 
 test('VACUUM may number rows anew: then no segment is read, and all begin anew', () => {

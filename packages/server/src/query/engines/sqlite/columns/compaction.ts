@@ -30,7 +30,7 @@ import { SQLITE } from '../dialect/dialect.ts'
 import { rowId } from '../dialect/row-id.ts'
 import { removeUnusedParts } from './kept-parts.ts'
 import { segmentFolder, segmentPath } from './segment-files.ts'
-import type { SegmentJob, SegmentOutcome } from './segment-jobs.ts'
+import { leastRows, type SegmentJob, type SegmentOutcome } from './segment-jobs.ts'
 import { claimMerge, hasMerge, MERGED_SEGMENTS } from './segment-merges.ts'
 import {
   addTable,
@@ -57,7 +57,7 @@ const DEFAULT_TIMING: CompactionTiming = {
   orphanMs: 600_000,
   pauseMs: 60_000,
   segmentRows: SEGMENT_ROWS,
-  smallRows: SEGMENT_ROWS / MERGED_SEGMENTS,
+  smallRows: SEGMENT_ROWS / MERGED_SEGMENTS ** 2,
 }
 
 /** The reader processes: they run a job in the background at the lowest priority. */
@@ -218,7 +218,7 @@ export class Compaction implements ColumnTables {
     const known = this.#notBefore.get(name)
     if (known !== undefined && known.sealed === sealed && greatest < known.row) return undefined
     // Few numbers have few rows: no process needs to count them.
-    if (greatest - (sealed ?? least - 1n) < BigInt(2 * rows.smallRows)) return undefined
+    if (greatest - (sealed ?? least - 1n) < BigInt(2 * leastRows(rows, sealed))) return undefined
     const outcome = await this.#job({ kind: 'find-segment', ...rows, after: sealed })
     if (outcome.kind !== 'found') return undefined
     const { last, missingRows } = outcome

@@ -5,19 +5,24 @@ import { Segment, type SegmentColumn } from '../../../columns/segment.ts'
 import { SQLITE } from '../dialect/dialect.ts'
 import { buildSegment, readSegment, type SegmentRows } from './build-segment.ts'
 import { segmentPath } from './segment-files.ts'
+import { middleRows } from './segment-merges.ts'
 import { type BuiltSegment, findReadableSegments, LEAST_ROW } from './segment-tables.ts'
 import { agreesWithRows } from './verify-parts.ts'
 
 /** Plain data, which can cross to another process. */
 export type SegmentJob = FindJob | BuildJob | VerifyJob
 
-/** Finds the last row of the next segment: one of `maxRows` or a small one, if as many rows as a small one has follow it. */
-interface FindJob extends Pick<SegmentRows, 'table' | 'rowId'> {
+/** How many rows segments have when they are built: the largest, and the smallest. */
+interface SegmentSizes {
+  readonly maxRows: number
+  readonly smallRows: number
+}
+
+/** Finds the last row of the next segment: the largest that fits, if as many rows as the smallest one has follow it. */
+interface FindJob extends Pick<SegmentRows, 'table' | 'rowId'>, SegmentSizes {
   readonly kind: 'find-segment'
   /** Null: from the first row. */
   readonly after: bigint | null
-  readonly maxRows: number
-  readonly smallRows: number
 }
 
 interface BuildJob extends SegmentRows {
@@ -51,21 +56,27 @@ export function runSegmentJob(database: Database, job: SegmentJob): SegmentOutco
   }
 }
 
-function findEnd(database: Database, { table, rowId, after, maxRows, smallRows }: FindJob): SegmentOutcome {
+/** With fewer than two of these after the last segment there is no further one. Tables of few rows have none: deletes would mark it all the time. */
+export function leastRows({ maxRows, smallRows }: SegmentSizes, after: bigint | null): number {
+  return after === null ? Math.max(smallRows, middleRows(maxRows)) : smallRows
+}
+
+function findEnd(database: Database, job: FindJob): SegmentOutcome {
+  const { table, rowId, after, maxRows, smallRows } = job
+  const least = leastRows(job, after)
   const from = `FROM main.${SQLITE.identifier(table)} WHERE ${rowId} > ?`
   const find = database
     .prepare<[bigint, number], bigint>(`SELECT ${rowId} ${from} ORDER BY ${rowId} LIMIT 1 OFFSET ?`)
     .pluck(true)
     .safeIntegers(true)
   const start = after ?? LEAST_ROW
-  for (const rows of [maxRows, smallRows]) {
+  for (const rows of [maxRows, leastRows(job, null), smallRows].filter((size) => size >= least)) {
     const last = find.get(start, rows - 1)
-    // As many rows as a small segment has stay at the end without one: they change most often.
-    if (last !== undefined && find.get(last, smallRows - 1) !== undefined)
-      return { kind: 'found', last, missingRows: 0 }
+    // As many rows stay at the end without one: they change most often.
+    if (last !== undefined && find.get(last, least - 1) !== undefined) return { kind: 'found', last, missingRows: 0 }
   }
   const count = database.prepare<[bigint], number>(`SELECT count(*) ${from}`).pluck(true).get(start) ?? 0
-  return { kind: 'found', last: undefined, missingRows: Math.max(1, 2 * smallRows - count) }
+  return { kind: 'found', last: undefined, missingRows: Math.max(1, 2 * least - count) }
 }
 
 /** A segment that has grown to this many times its rows is split. */

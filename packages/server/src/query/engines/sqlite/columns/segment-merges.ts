@@ -1,6 +1,6 @@
 /**
- * Small segments that become one: so few of the newest rows stay without a segment, and history has few files. They are read until the file
- * that has the rows of all is published.
+ * Small segments that become one: so few of the newest rows stay without a segment, and history has few files. The smallest become middle ones
+ * first, and those the largest: so a row is written three times. They are read until the file that has the rows of all is published.
  */
 import { randomUUID } from 'node:crypto'
 import type { Database } from 'better-sqlite3'
@@ -42,7 +42,6 @@ export function claimMerge(database: Database, name: string, timing: MergeTiming
   return { segments: run.map(({ segment }) => Number(segment)), first: first.first, last: last.last, claim }
 }
 
-/** Segments that have a file and no mark, one after the other. Those that are marked again and again stay small. */
 function findRun(database: Database, name: string, { now, maxRows }: MergeTiming): Segment[] | undefined {
   const segments = database
     .prepare<[number, string], Segment>(
@@ -52,11 +51,31 @@ function findRun(database: Database, name: string, { now, maxRows }: MergeTiming
     )
     .safeIntegers(true)
     .all(now, name.toLowerCase())
+  const middle = middleRows(maxRows)
+  // The newest become middle ones first.
+  const end = segments.findLastIndex(({ rows }) => !isSmall(rows, middle)) + 1
+  return findSmall(segments, middle) ?? findSmall(segments.slice(0, end), maxRows)
+}
+
+/** The rows of a segment that small ones become before they become one of `maxRows`. */
+export function middleRows(maxRows: number): number {
+  return Math.floor(maxRows / MERGED_SEGMENTS)
+}
+
+function isSmall(rows: bigint, maxRows: number): boolean {
+  return 2 * Number(rows) <= maxRows
+}
+
+/**
+ * Segments that have a file and no mark, one after the other. Two are enough before a larger one, which no further one will come before. Those
+ * that are marked again and again stay small.
+ */
+function findSmall(segments: readonly Segment[], maxRows: number): Segment[] | undefined {
   let run: Segment[] = []
   let rows = 0
   for (const next of segments) {
-    if (next.isReady !== 1n || 2 * Number(next.rows) > maxRows) {
-      if (run.length >= MERGED_SEGMENTS) return run
+    if (next.isReady !== 1n || !isSmall(next.rows, maxRows)) {
+      if (run.length >= (isSmall(next.rows, maxRows) ? MERGED_SEGMENTS : 2)) return run
       run = []
       rows = 0
       continue
