@@ -145,7 +145,7 @@ test('a retention says first what it deletes; a table is held, released and empt
   await ran('CREATE TABLE logins (at Timestamp NOT NULL, id Integer, PRIMARY KEY (at, id))')
   await ran(`INSERT INTO logins VALUES ('2001-02-03', 1), ('2002-01-01', 2), ('${new Date().toISOString()}', 3)`)
   await page.goto(`${scene.server.issuer}/console/tables/logins/structure`)
-  await page.getByText('for ever').waitFor()
+  await page.getByText('for ever', { exact: true }).waitFor()
   await page.getByRole('button', { name: 'Change the retention' }).click()
   const code = page.locator('dialog .code pre')
   assert.equal(await code.textContent(), '-- incomplete')
@@ -179,7 +179,7 @@ test('a retention says first what it deletes; a table is held, released and empt
   await page.getByRole('button', { name: 'Change the retention' }).click()
   await page.getByRole('switch', { name: 'Delete old rows' }).click()
   await page.getByRole('button', { name: 'Run' }).click()
-  await page.getByText('for ever').waitFor()
+  await page.getByText('for ever', { exact: true }).waitFor()
   const create = 'CREATE MATERIALIZED VIEW login_days AS'
   await ran(`${create} SELECT time_bucket('1 day', at) AS day, count(*) AS n FROM logins GROUP BY day`)
   await page.goto(`${scene.server.issuer}/console/tables/login_days/structure`)

@@ -30,16 +30,20 @@ export function CellEditor({
   const [text, setText] = useState(() => fullText(before))
   const [error, setError] = useState<string>()
   const [isBusy, setBusy] = useState(false)
+  // Keys can come before what was typed, or written, has been drawn: what they act on is not the state of the last drawing.
+  const isWriting = useRef(false)
   const input = useRef<HTMLInputElement>(null)
   useEffect(() => input.current?.select(), [])
   const commit = async (value: string | null) => {
-    if (isBusy) return
+    if (isWriting.current) return
     if (value === null ? before === null : before !== null && value === fullText(before)) return onDone()
+    isWriting.current = true
     setBusy(true)
     try {
       await editing.commit(row, column, value)
       onDone()
     } catch (failure) {
+      isWriting.current = false
       setError(explain(failure).message)
       setBusy(false)
     }
@@ -65,12 +69,12 @@ export function CellEditor({
         onKeyDown={(event) => {
           event.stopPropagation()
           if (event.key === 'Escape') onDone()
-          else if (event.key === 'Enter' || event.key === 'Tab') void commit(text)
+          else if (event.key === 'Enter' || event.key === 'Tab') void commit(event.currentTarget.value)
           else if (event.key === 'Backspace' && (event.ctrlKey || event.metaKey)) void commit(null)
           else return
           event.preventDefault()
         }}
-        onBlur={() => error === undefined && !isBusy && onDone()}
+        onBlur={() => error === undefined && !isWriting.current && onDone()}
       />
       {error !== undefined && (
         <span role="alert" class="grid-fault">
