@@ -7,9 +7,12 @@ import { test } from 'node:test'
 import { CONSOLE_ENGINE } from '../support/console.ts'
 import { IS_LONG_RUN } from '../support/engines.ts'
 
+/** Of the segments of SQLite's databases: PostgreSQL has none. */
+const ON_SQLITE_ALONE: ReadonlySet<string> = new Set(['replication.test.ts'])
+
 const folder = import.meta.dirname
 const files = readdirSync(folder)
-  .filter((name) => name.endsWith('.test.ts') && name !== basename(import.meta.filename))
+  .filter((name) => name.endsWith('.test.ts') && name !== basename(import.meta.filename) && !ON_SQLITE_ALONE.has(name))
   .filter((name) => readFileSync(join(folder, name), 'utf8').includes('openConsole('))
 
 /** They share a process and its browser, as in `npm test`. */

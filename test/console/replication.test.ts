@@ -43,6 +43,8 @@ test('Operations, Backups: the last moment, what waits, the last verified restor
   assert.deepEqual(await view.axe(), [])
 
   s3.answer = () => 'away'
+  // An idle server changes nothing.
+  await signIn(scene.server, ADMIN)
   await until('changes wait', 60_000, () => (status()?.spoolBytes ?? 0) > 0)
   const { behindSince = Date.now() } = status() ?? {}
   await until('they wait for a minute', 100_000, () => Date.now() - behindSince > 62_000)
