@@ -128,7 +128,7 @@ async function goOn(node: Node, before: Bars, first = 10): Promise<Bars> {
   await node.must('REFRESH MATERIALIZED VIEW days')
   assert.deepEqual(await node.bars(), before)
   assert.match(await node.refuse(lateRow(first + 1)), /Data\.TooOld/)
-  await node.must(`INSERT INTO ticks VALUES (${first}, 'B', '${ago(2)}', 7)`, 'REFRESH MATERIALIZED VIEW days')
+  await node.must(`INSERT INTO ticks VALUES (${first}, 'B${first}', '${ago(2)}', 7)`, 'REFRESH MATERIALIZED VIEW days')
   const after = await node.bars()
   assert.equal(after.hours.length, before.hours.length + 1)
   assert.deepEqual(old(after), old(before))
