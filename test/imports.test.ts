@@ -151,7 +151,7 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   'server/src/alerts': ['alerts.ts'],
   'server/src/console': ['routes.ts', 'chat-page.ts'],
   'server/src/demo': ['market.ts'],
-  'server/src/events': ['bus.ts', 'cluster.ts', 'open-bus.ts', 'revocation-list.ts', 'token-effect.ts'],
+  'server/src/events': ['bus.ts', 'cluster.ts', 'freshness.ts', 'open-bus.ts', 'revocation-list.ts', 'token-effect.ts'],
   'server/src/feeds': ['feeds.ts'],
   'server/src/feeds/nats': ['nats.ts'],
   'server/src/feeds/postgres': ['engine.ts'],
