@@ -140,7 +140,7 @@ onEveryEngine('tools of agents', (place) => {
       '\\u{202e}gnp.exe',
       'x\\u{200b}\\u{e0041}y',
       '\\\\n',
-      '1 row · x Text · 1 ms',
+      '"1 row · x Text · 1 ms"',
     ])
     const { content, structuredContent } = await client.call('query', {
       statement: 'SELECT note FROM hostile ORDER BY id',
