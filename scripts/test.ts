@@ -156,6 +156,7 @@ const LONG = [
   'replication/s3-servers',
   'scim/many-users',
   'scim/scim2-tester',
+  'store/database-clock',
   'store/kill',
   'store/user-search',
   'streaming/frame-rate',

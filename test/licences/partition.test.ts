@@ -5,8 +5,6 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { openDatabase } from '../../packages/server/src/store/database/database.ts'
-import { openDatabaseClock } from '../../packages/server/src/store/database/database-clock.ts'
 import { ALICE, signIn } from '../support/demo-user.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { stopOwnPostgres } from '../support/postgres.ts'
@@ -100,18 +98,4 @@ test('on both nodes a sign-in has one place: leaving it on one keeps it on the o
   for (let tries = 0; tries < 20; tries++) assert.equal(await isGiven(refused), false)
   there.stream.socket.close()
   await until('the place is free', 10_000, () => isGiven(refused))
-})
-
-test('the time of licences is that of the database, whatever the clock of the machine says', async () => {
-  const database = await openDatabase({ dataFolder: otherFolder, url: place.databaseUrl })
-  const real = Date.now
-  Date.now = () => real() + 300_000
-  try {
-    const clock = await openDatabaseClock(database, undefined, (error) => assert.fail(String(error)))
-    assert.ok(Math.abs(clock.now() - real()) < 10_000)
-    clock.close()
-  } finally {
-    Date.now = real
-    await database.close()
-  }
 })

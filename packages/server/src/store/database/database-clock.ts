@@ -17,10 +17,12 @@ export async function openDatabaseClock(
   onError: (error: unknown) => void,
 ): Promise<DatabaseClock> {
   if (engine === 'sqlite' || given !== undefined) return { now: given ?? systemClock, close() {} }
-  let ahead = await measure(db)
+  // The first one may make a connection, which takes longer.
+  const first = await measure(db)
+  let ahead = narrow((first.least + first.most) / 2, await measure(db))
   const timer = setInterval(() => {
     measure(db).then((measured) => {
-      ahead = measured
+      ahead = narrow(ahead, measured)
     }, onError)
   }, MEASURE_EVERY_MS).unref()
   return {
@@ -30,9 +32,20 @@ export async function openDatabaseClock(
   }
 }
 
-/** How far the time of the database is ahead of the monotonic clock of this process, in milliseconds. */
-async function measure(db: Database['db']): Promise<number> {
-  const before = performance.now()
+interface Measured {
+  readonly least: number
+  readonly most: number
+}
+
+/** A reply that comes late says little: what is known stays, unless it contradicts. */
+function narrow(known: number, { least, most }: Measured): number {
+  return Math.min(Math.max(known, least), most)
+}
+
+/** How far the time of the database is ahead of the monotonic clock of this process, in milliseconds: it was read before the reply. */
+async function measure(db: Database['db']): Promise<Measured> {
+  const sentAt = performance.now()
   const { rows } = await sql<{ at: number }>`select extract(epoch from clock_timestamp()) * 1000 as at`.execute(db)
-  return Number(rows[0]?.at) - (before + performance.now()) / 2
+  const at = Number(rows[0]?.at)
+  return { least: at - performance.now(), most: at - sentAt }
 }
