@@ -108,9 +108,12 @@ export const READS: readonly (readonly [way: string, read: Read])[] = [
     'assistant',
     async ({ place, agent }) => {
       const client = new McpClient(place.server, agent)
-      const reply = await client.call('query', { statement: 'SELECT venue, max(id) AS id FROM ticks GROUP BY venue' })
-      const { text } = reply.content[0]
-      return [...text.matchAll(ROW)].map(([, venue = '', number]) => [venue, Number(number)])
+      const statement = 'SELECT venue, max(id) AS id FROM ticks GROUP BY venue'
+      const { status, body, text } = await client.request('tools/call', { name: 'query', arguments: { statement } })
+      if (UNAVAILABLE.has(status)) return []
+      assert.equal(status, 200, text)
+      const answer: string = body.result.content[0].text
+      return [...answer.matchAll(ROW)].map(([, venue = '', number]) => [venue, Number(number)])
     },
   ],
 ]
