@@ -91,6 +91,38 @@ onEveryEngine('the bus', (place) => {
     assert.deepEqual(names(b.received), names(sent))
     await Promise.all([a.close(), b.close()])
   })
+
+  test('the lag counts until what was recorded has taken effect', async () => {
+    const node = await startNode(place())
+    let take = (): void => {}
+    node.bus.subscribe(() => new Promise<void>((resolve) => (take = resolve)))
+    await node.bus.publish(changed('slow'))
+    await until('it is late', 2_000, () => node.bus.lag() > 1_000)
+    take()
+    await node.bus.catchUp()
+    assert.ok(node.bus.lag() < 1_000)
+    await node.close()
+  })
+})
+
+test('PostgreSQL: an event whose number is lower than one that was received is received without a notification', async () => {
+  const { place, leave } = await openPlace('postgres')
+  const node = await startNode(place)
+  const admin = new pg.Client({ connectionString: place.databaseUrl })
+  await admin.connect()
+  // Without NOTIFY, as where it was lost with its connection.
+  const insert = `insert into gatehouse.events (kind, body, created_at, expires_at)
+    values ('clients-changed', '{"kind":"clients-changed","clientId":"late"}', 0, 9e12)`
+  await admin.query('begin')
+  await admin.query(insert)
+  await node.bus.publish(changed('early'))
+  await sleep(1_000)
+  assert.deepEqual(node.received, [changed('early')])
+  await admin.query('commit')
+  await until('it receives it', 2_000, () => node.received.length === 2)
+  await admin.end()
+  await node.close()
+  await leave()
 })
 
 test('PostgreSQL: a node whose listening connection is terminated listens again at once', async () => {

@@ -16,6 +16,7 @@ export function createLocalBus(onListenerError: (error: unknown) => void = rethr
     },
     settled: () => effects.settled(),
     lag: () => 0,
+    catchUp: () => effects.settled(),
     async close() {
       listeners.clear()
     },

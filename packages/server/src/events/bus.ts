@@ -16,7 +16,9 @@ export interface Bus {
   subscribe(listener: Listener): () => void
   /** Resolves when the events that this node has received have taken effect. */
   settled(): Promise<void>
-  /** Milliseconds since this node last knew that it had received everything. */
+  /** Milliseconds since a moment of which this node knows that all that was recorded before it has taken effect here. */
   lag(): number
+  /** Resolves when all that was recorded before the call has taken effect on this node. Rejects if that cannot be read. */
+  catchUp(): Promise<void>
   close(): Promise<void>
 }

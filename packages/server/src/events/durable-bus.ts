@@ -1,14 +1,14 @@
 /** The event bus over the database: events are durable, and every node receives each event exactly once. */
-import type { Events, RecordedEvent } from '../store/cluster/events.ts'
+import { type Events, LATE, type RecordedEvent } from '../store/cluster/events.ts'
 import type { Bus, GateEvent, Listener } from './bus.ts'
 
 /** Watches the database for events of other processes. */
 export interface Feed {
   /**
    * `onNews` is called with the event itself where the database delivers it, otherwise with nothing: then the table
-   * has to be read. `onIdle` is called after a poll that found nothing new.
+   * has to be read. `onIdle` is called after a poll that found nothing new, with the time of `performance.now` at which it was sent.
    */
-  start(onNews: (recorded?: RecordedEvent) => void, onIdle: () => void): Promise<void>
+  start(onNews: (recorded?: RecordedEvent) => void, onIdle: (sentAt: number) => void): Promise<void>
   stop(): Promise<void>
 }
 
@@ -20,9 +20,6 @@ export interface DurableBusOptions {
   readonly announce?: (() => void) | undefined
 }
 
-/** PostgreSQL assigns sequence numbers before commit, so a lower one may appear after a higher one: re-read this many. */
-const OVERLAP = 500
-
 export async function openDurableBus({ events, feed, onError, announce }: DurableBusOptions): Promise<Bus> {
   const listeners = new Set<Listener>()
   const received = new Set<number>()
@@ -32,16 +29,22 @@ export async function openDurableBus({ events, feed, onError, announce }: Durabl
   let again = false
   let closed = false
   let caughtUpAt = performance.now()
-  const markCaughtUp = () => {
-    caughtUpAt = performance.now()
+  const markCaughtUp = (at: number) => {
+    caughtUpAt = Math.max(caughtUpAt, at)
+  }
+  /** All that was recorded before `at` has been received. */
+  const markReceived = (at: number): Promise<void> | undefined => {
+    if (!effects.isSettled) return effects.settled().then(() => markCaughtUp(at))
+    markCaughtUp(at)
+    return undefined
   }
 
   // Events from before this node started are not delivered.
-  for (const { seq } of await events.since(highest - OVERLAP)) remember(seq)
+  for (const { seq } of await events.since(highest - LATE)) remember(seq)
   await feed.start((recorded) => {
     if (recorded === undefined) catchUp()
     else take(recorded)
-  }, markCaughtUp)
+  }, markReceived)
 
   return {
     async publish(event) {
@@ -57,6 +60,7 @@ export async function openDurableBus({ events, feed, onError, announce }: Durabl
       await effects.settled()
     },
     lag: () => performance.now() - caughtUpAt,
+    catchUp: async () => markReceived(await receiveNew()),
     async close() {
       closed = true
       await feed.stop()
@@ -79,8 +83,8 @@ export async function openDurableBus({ events, feed, onError, announce }: Durabl
   function remember(seq: number): void {
     received.add(seq)
     highest = Math.max(highest, seq)
-    if (received.size <= 4 * OVERLAP) return
-    for (const old of received) if (old < highest - OVERLAP) received.delete(old)
+    if (received.size <= 4 * LATE) return
+    for (const old of received) if (old < highest - LATE) received.delete(old)
   }
 
   function catchUp(): void {
@@ -88,7 +92,7 @@ export async function openDurableBus({ events, feed, onError, announce }: Durabl
       again = true
       return
     }
-    catchingUp = readNew().finally(() => {
+    catchingUp = readReported().finally(() => {
       catchingUp = undefined
       if (!again || closed) return
       again = false
@@ -96,14 +100,20 @@ export async function openDurableBus({ events, feed, onError, announce }: Durabl
     })
   }
 
-  async function readNew(): Promise<void> {
+  async function readReported(): Promise<void> {
     try {
-      for (const recorded of await events.since(highest - OVERLAP)) take(recorded)
-      markCaughtUp()
+      markReceived(await receiveNew())
     } catch (error) {
       // The feed calls again when the database is back.
       if (!closed) onError(error)
     }
+  }
+
+  /** Resolves to when it was asked. */
+  async function receiveNew(): Promise<number> {
+    const sentAt = performance.now()
+    for (const recorded of await events.since(highest - LATE)) take(recorded)
+    return sentAt
   }
 }
 
@@ -125,6 +135,10 @@ export class Effects {
         this.#onError(error)
       }
     }
+  }
+
+  get isSettled(): boolean {
+    return this.#pending.size === 0
   }
 
   async settled(): Promise<void> {

@@ -6,7 +6,7 @@ import type { Feed } from './durable-bus.ts'
 
 export interface PostgresFeedOptions {
   readonly servers: Pick<DatabaseServers, 'createClient'>
-  readonly events: Pick<Events, 'lastSeq'>
+  readonly events: Pick<Events, 'newest'>
   readonly onError: (error: unknown) => void
 }
 
@@ -17,9 +17,9 @@ export class PostgresFeed implements Feed {
   readonly #options: PostgresFeedOptions
   readonly #listener: Listener
   #onNews: (recorded?: RecordedEvent) => void = () => {}
-  #onIdle: () => void = () => {}
+  #onIdle: (sentAt: number) => void = () => {}
   #poll: NodeJS.Timeout | undefined
-  #lastSeq = 0
+  #newest = ''
   #isPolling = false
 
   constructor(options: PostgresFeedOptions) {
@@ -35,11 +35,11 @@ export class PostgresFeed implements Feed {
     })
   }
 
-  async start(onNews: (recorded?: RecordedEvent) => void, onIdle: () => void): Promise<void> {
+  async start(onNews: (recorded?: RecordedEvent) => void, onIdle: (sentAt: number) => void): Promise<void> {
     this.#onNews = onNews
     this.#onIdle = onIdle
     await this.#listener.start()
-    this.#poll = setInterval(() => void this.#pollLastSeq(), POLL_EVERY_MS)
+    this.#poll = setInterval(() => void this.#pollNewest(), POLL_EVERY_MS)
     this.#poll.unref()
   }
 
@@ -48,15 +48,16 @@ export class PostgresFeed implements Feed {
     await this.#listener.stop()
   }
 
-  async #pollLastSeq(): Promise<void> {
+  async #pollNewest(): Promise<void> {
     if (this.#isPolling) return
     this.#isPolling = true
+    const sentAt = performance.now()
     try {
-      const seq = await this.#options.events.lastSeq()
-      const isNew = seq !== this.#lastSeq
-      this.#lastSeq = seq
+      const newest = await this.#options.events.newest()
+      const isNew = newest !== this.#newest
+      this.#newest = newest
       if (isNew) this.#onNews()
-      else this.#onIdle()
+      else this.#onIdle(sentAt)
     } catch {
       // The database is unavailable; its users report that.
     } finally {

@@ -22,8 +22,9 @@ export function createSqliteFeed(
     async start(onNews, onIdle) {
       version = await read()
       const poll = () => {
+        const sentAt = performance.now()
         read().then((found) => {
-          if (found === version) return onIdle()
+          if (found === version) return onIdle(sentAt)
           version = found
           onNews()
         }, onError)

@@ -253,7 +253,9 @@ export const METRICS = {
     'state',
   ),
   gatehouse_bus_events_total: counter('Events received from the event bus, by kind.', 'kind'),
-  gatehouse_bus_lag_seconds: processGauge('Time since this node last knew that it had received every event.'),
+  gatehouse_bus_lag_seconds: processGauge(
+    'Time since a moment of which this node knows that every event before it has taken effect.',
+  ),
   gatehouse_database_connections: gauge(
     'Connections of the identity database: "busy", "idle" and callers "waiting" for one.',
     'state',

@@ -16,6 +16,8 @@ export type Events = ReturnType<typeof createEvents>
 export const CHANNEL = 'gatehouse_events'
 const LONGEST_NOTIFIED = 7500
 const ROWS_AT_ONCE = 200
+/** By how many numbers an event may come late on PostgreSQL. */
+export const LATE = 500
 /** For events without an expiry. A node that was disconnected for longer restarts and reads everything. */
 const KEPT_MS = 24 * 3600 * 1000
 
@@ -84,6 +86,19 @@ export function createEvents(db: Kysely<Schema>, engine: Engine, clock: Clock) {
         .select((eb) => eb.fn.max('seq').as('seq'))
         .executeTakeFirst()
       return row?.seq ?? 0
+    },
+
+    /**
+     * Another text when anything was recorded since: the last number is not enough, because PostgreSQL gives numbers before the commit, and
+     * a lower one may appear after it.
+     */
+    async newest(): Promise<string> {
+      const last = sql`(select max(seq) from events)`
+      const { rows } = await sql<{ newest: string }>`
+        select ${last} || ':' || (select count(*) from events where seq > ${last} - ${LATE})::text as newest`.execute(
+        db,
+      )
+      return rows[0]?.newest ?? ''
     },
 
     /** Events of these kinds that have not expired. */
