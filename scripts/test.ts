@@ -93,6 +93,7 @@ const LONG = [
   'feeds/postgres-restarts',
   'identity/hash-queue',
   'identity/timing',
+  'licences/cut-off',
   'licences/faults',
   'licences/partition',
   'licences/simulation',

@@ -181,6 +181,7 @@ describe('a fault in what subscribers share', () => {
         release: () => {},
         replan: () => {},
         hasEnded: () => {},
+        catchUp: () => undefined,
         onError: (error: unknown) => errors.push(error),
       }
       const subscriber = new Subscriber(request, sink, env, 0)

@@ -71,8 +71,9 @@ export class FeedView {
   /** What follows the place, which is where each of the delays is. */
   async readAfter(choice: TopicChoice, after: string, options: ReadOptions): Promise<ViewPage> {
     const pages = await Promise.all(
-      this.#sources.map(async ({ reads, delay }) => {
-        const page = await reads.readAfter(choice, readSeq(after, delay), options)
+      this.#sources.map(async (source) => {
+        const { reads, delay } = source
+        const page = await source.whenKnown(reads.readAfter(choice, readSeq(after, delay), options))
         return { ...page, delay, messages: page.messages.filter(({ topic }) => this.#isShown(topic, delay)) }
       }),
     )
@@ -110,11 +111,15 @@ export class FeedView {
   }
 
   /** From each source what the caller may see of it now: a licence may end while it is read. */
-  async #readAll<Item>(
+  async #readAll<Item extends { readonly topic: string }>(
     read: (reads: FeedReads, isShown: (topic: string) => boolean) => Promise<readonly Item[]>,
   ): Promise<Item[]> {
     const found = await Promise.all(
-      this.#sources.map(({ reads, delay }) => read(reads, (topic) => this.#isShown(topic, delay))),
+      this.#sources.map(async (source) => {
+        const isShown = (topic: string): boolean => this.#isShown(topic, source.delay)
+        const items = await source.whenKnown(read(source.reads, isShown))
+        return items.filter(({ topic }) => isShown(topic))
+      }),
     )
     return found.flat()
   }

@@ -5,6 +5,11 @@ import type { TopicChoice } from './feed.ts'
 export interface FeedLicences {
   /** Whether a product covers anything of the feed: then the rest is nobody's. */
   covers(feed: string): boolean
+  /**
+   * Undefined: this node knows who may see what of the feed. Otherwise resolves when it does: it was cut off from the others, and until
+   * then nothing is shown that they may have forbidden.
+   */
+  catchUp(feed: string): Promise<void> | undefined
   open(request: FeedUseRequest): Promise<FeedUse>
   /** Whether the caller has real-time access to the topic, without using it. */
   hasRealtime(feed: string, choice: TopicChoice, principal: Principal): Promise<boolean>

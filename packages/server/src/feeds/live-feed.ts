@@ -5,6 +5,7 @@ import { inTurns, type Steps } from '../lib/turns.ts'
 import type { StepUp } from '../step-up/step-up.ts'
 import type { FeedReads, Follower, Following, StoredMessage, Wanted } from './engine.ts'
 import { type Feed, isStored, type TopicChoice } from './feed.ts'
+import type { FeedLicences } from './licences.ts'
 import type { FeedMessage } from './message.ts'
 import { Positions } from './position.ts'
 import { readLast } from './read-last.ts'
@@ -28,6 +29,8 @@ export interface SubscribeOptions {
 export interface LiveFeedEnv {
   readonly onError: (error: unknown) => void
   readonly stepUp: StepUp
+  /** Undefined where there are none. */
+  readonly licences?: Pick<FeedLicences, 'catchUp'> | undefined
 }
 
 /** The subscriptions of one topic or pattern. */
@@ -49,6 +52,7 @@ export class LiveFeed implements Follower {
   readonly delay: number
   readonly #onFault: (error: unknown) => void
   readonly #stepUp: StepUp
+  readonly #licences: LiveFeedEnv['licences']
   #definition: Feed
   #following: Following | undefined
   #through = 0
@@ -57,7 +61,7 @@ export class LiveFeed implements Follower {
   readonly #prefixes = new Map<string, Group>()
   readonly wanted = { topics: new Set<string>(), prefixes: new Set<string>() } satisfies Wanted
   /** What is not passed on yet, or not completely. */
-  #waiting: { readonly messages: readonly StoredMessage[]; readonly through: number }[] = []
+  #waiting: { readonly messages: readonly StoredMessage[]; readonly through: number; sent: number }[] = []
   #waitingMessages = 0
   /** Resolves when nothing waits. */
   #delivering: Promise<void> | undefined
@@ -66,12 +70,13 @@ export class LiveFeed implements Follower {
   #isClosed = false
   readonly #owners = new Map<FeedSubscription, SubscriptionOwner>()
 
-  constructor(definition: Feed, reads: FeedReads, { onError, stepUp }: LiveFeedEnv, delay = 0) {
+  constructor(definition: Feed, reads: FeedReads, { onError, stepUp, licences }: LiveFeedEnv, delay = 0) {
     this.#definition = definition
     this.reads = reads
     this.delay = delay
     this.#onFault = onError
     this.#stepUp = stepUp
+    this.#licences = licences
   }
 
   get definition(): Feed {
@@ -152,23 +157,44 @@ export class LiveFeed implements Follower {
 
   /** At once, if it is little; otherwise in turns: ten thousand messages for a thousand subscribers take seconds. */
   deliver(messages: readonly StoredMessage[], through: number): void {
-    this.#waiting.push({ messages, through })
+    this.#waiting.push({ messages, through, sent: 0 })
     this.#waitingMessages += messages.length
     if (this.#delivering !== undefined) return
-    const delivered = inTurns(this.#deliverWaiting())
+    const delivered = this.#deliverKnown()
     if (delivered === undefined) return
     this.#delivering = delivered.catch(this.#onFault).finally(() => {
       this.#delivering = undefined
     })
   }
 
+  /** While this node knows who may see them. */
+  #deliverKnown(): Promise<void> | undefined {
+    const again = (): Promise<void> | undefined => (this.#waiting.length === 0 ? undefined : this.#deliverKnown())
+    const catchingUp = this.#catchUp()
+    if (catchingUp !== undefined) return catchingUp.then(again)
+    const delivered = inTurns(this.#deliverWaiting())
+    return delivered === undefined ? again() : delivered.then(again)
+  }
+
+  /** What was read, once this node knows who may see it. */
+  whenKnown<Read>(reading: Promise<Read>): Promise<Read> {
+    return reading.then((read) => this.#catchUp()?.then(() => read) ?? read)
+  }
+
+  #catchUp(): Promise<void> | undefined {
+    return this.#licences?.catchUp(this.#definition.name)
+  }
+
+  /** Returns before all are delivered where it is not known who may see the next. */
   *#deliverWaiting(): Steps<void> {
     for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
-      for (const message of next.messages) {
-        // Unless a purge has removed it in the meantime.
-        if (this.#waiting[0] !== next) break
-        this.#deliverOne(message)
+      for (; next.sent < next.messages.length; next.sent++) {
+        if (this.#catchUp() !== undefined) return
+        const message = next.messages[next.sent]
+        if (message !== undefined) this.#deliverOne(message)
         yield
+        // A purge has removed it in the meantime.
+        if (this.#waiting[0] !== next) break
       }
       if (this.#waiting[0] !== next) continue
       this.#waiting.shift()
@@ -178,10 +204,14 @@ export class LiveFeed implements Follower {
   }
 
   purged(): void {
+    this.#skipWaiting()
+    for (const subscription of this.#all()) subscription.purged(this.#through)
+  }
+
+  #skipWaiting(): void {
     this.#through = this.#waiting.at(-1)?.through ?? this.#through
     this.#waiting = []
     this.#waitingMessages = 0
-    for (const subscription of this.#all()) subscription.purged(this.#through)
   }
 
   #deliverOne(message: StoredMessage): void {
@@ -257,9 +287,11 @@ export class LiveFeed implements Follower {
         return feed.#through
       },
       label: label(this.delay),
-      readAfter: (choice, after, options) => feed.reads.readAfter(choice, after, options),
+      readAfter: (choice, after, options) => feed.whenKnown(feed.reads.readAfter(choice, after, options)),
       readLast: (choice, count, accepts) =>
-        accepts === undefined ? feed.reads.readLast(choice, count) : readLast(feed.reads, choice, count, accepts),
+        feed.whenKnown(
+          accepts === undefined ? feed.reads.readLast(choice, count) : readLast(feed.reads, choice, count, accepts),
+        ),
       writePosition: (seq) => positions.write(feed.reads.epoch, seq),
       mayRead: (principal) => mayRead(feed.#definition, principal),
       get need() {
@@ -280,6 +312,7 @@ export class LiveFeed implements Follower {
     if (!group?.subscriptions.delete(subscription) || group.subscriptions.size > 0) return
     groups.delete(name)
     this.#wantedNames(choice).delete(name)
+    if (this.#topics.size === 0 && this.#prefixes.size === 0) this.#skipWaiting()
   }
 
   #wantedNames({ kind }: TopicChoice): Set<string> {

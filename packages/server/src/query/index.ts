@@ -50,6 +50,7 @@ export { PlanPending, whenPlanned } from './plan/long-plans.ts'
 export type { BuiltStatement, Planned } from './plan/planner.ts'
 export { findWholeReads } from './plan/whole-reads.ts'
 export type { CallPart, QueryResult } from './run/call.ts'
+export { catchUpHeld } from './run/licensed.ts'
 export {
   type CallParts,
   Planning,

@@ -92,11 +92,13 @@ export function openCoverage(env: CoverageEnv): Coverage {
   return {
     feeds: {
       covers: (feed) => licensing?.opened.covers('feed', feed) ?? false,
+      catchUp: (feed) => (licensing?.opened.covers('feed', feed) ? licensing.opened.catchUp() : undefined),
       open: ({ feed: name, ...request }) => open().openTopics({ ...request, kind: 'feed', name }),
       hasRealtime: (name, choice, principal) => open().hasRealtime({ kind: 'feed', name, choice, principal }),
     },
     controllers: {
       covers: (controller) => licensing?.opened.covers('controller', controller) ?? false,
+      catchUp: () => licensing?.opened.catchUp(),
       open: ({ controller: name, topic, ...request }) =>
         open().openTopics({ ...request, kind: 'controller', name, choice: { kind: 'topic', topic }, way: 'stream' }),
     },

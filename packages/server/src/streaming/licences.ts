@@ -4,6 +4,8 @@ import type { Principal, Refusal } from 'gatehouse-protocol'
 export interface StreamLicences {
   /** Whether a product covers anything of the controller: then the rest is nobody's. */
   covers(controller: string): boolean
+  /** Undefined: this node knows what others have changed. Otherwise resolves when it does: until then nothing licensed is sent. */
+  catchUp(): Promise<void> | undefined
   open(request: StreamUseRequest): Promise<StreamUse>
 }
 

@@ -1,5 +1,7 @@
 /** Licences of feeds, controllers and tables on this node: what products cover, and who may see it. */
 import type { Principal, Refusal } from 'gatehouse-protocol'
+import type { Bus } from '../../events/bus.ts'
+import { openFreshness } from '../../events/freshness.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { UsedPlaces, Way } from '../places.ts'
 import type { Licences } from '../service.ts'
@@ -11,6 +13,7 @@ import { type CoveredParts, type Named, type TopicCoverage, type TopicRange, top
 import { createUses, type Use, type Uses } from './uses.ts'
 
 export interface LicensingEnv extends Omit<StandingsEnv, 'onChanged'> {
+  readonly bus: Pick<Bus, 'subscribe' | 'lag' | 'catchUp'>
   readonly licences: Licences
   readonly places: UsedPlaces
   /** Whether several nodes share the database. */
@@ -50,13 +53,17 @@ export function openLicensing(env: LicensingEnv) {
     isShared: env.isShared,
     onError,
     onAvailability: () => uses.availabilityChanged(),
-    onLost: ({ subject: { kind, id } }) => standings.forget(new Set([kind === 'user' ? `user:${id}` : `client:${id}`])),
+    onLost: ({ subject: { kind, id } }) =>
+      void standings.forget(new Set([kind === 'user' ? `user:${id}` : `client:${id}`])),
   })
   const uses: Uses = createUses({ standings, held, metrics, onError })
-  const tables = openTableUses({ uses, standings, onError })
+  const freshness = openFreshness(env)
+  const tables = openTableUses({ uses, standings, catchUp: freshness.catchUp, onError })
 
   return {
     tables,
+
+    catchUp: freshness.catchUp,
 
     covers: (kind: Named, name: string): boolean => coverages[kind].has(name),
 
@@ -96,6 +103,7 @@ export function openLicensing(env: LicensingEnv) {
     },
 
     async close(): Promise<void> {
+      freshness.close()
       tables.close()
       standings.close()
       await held.close()

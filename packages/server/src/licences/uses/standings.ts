@@ -14,8 +14,8 @@ export interface StandingsEnv {
   readonly licences: Licences
   readonly bus: Pick<Bus, 'subscribe'>
   readonly clock: Clock
-  /** What these users and clients have may have changed; undefined: of all. */
-  readonly onChanged: (keys: ReadonlySet<string> | undefined) => void
+  /** What these users and clients have may have changed; undefined: of all. Resolves when nobody goes on with more than they have. */
+  readonly onChanged: (keys: ReadonlySet<string> | undefined) => Promise<void>
 }
 
 interface Known {
@@ -39,18 +39,18 @@ export function openStandings({ licences, bus, clock, onChanged }: StandingsEnv)
   const known = new Map<string, Known>()
   const unsubscribe = bus.subscribe((event) => {
     const concerned = concernedSubjects(event)
-    if (concerned !== 'none') forget(concerned)
+    return concerned === 'none' ? undefined : forget(concerned)
   })
   const timer = setInterval(() => {
     const now = clock()
     const due = new Set([...known].filter(([, { changesAt }]) => changesAt <= now).map(([key]) => key))
-    if (due.size > 0) forget(due)
+    if (due.size > 0) void forget(due)
   }, CHECK_EVERY_MS).unref()
 
-  function forget(keys: ReadonlySet<string> | undefined): void {
+  function forget(keys: ReadonlySet<string> | undefined): Promise<void> {
     if (keys === undefined) known.clear()
     else for (const key of keys) known.delete(key)
-    onChanged(keys)
+    return onChanged(keys)
   }
 
   async function read(principal: Principal, entry: () => Known | undefined): Promise<SubjectStandings> {

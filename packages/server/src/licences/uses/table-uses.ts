@@ -5,52 +5,22 @@
 import type { Principal, Refusal } from 'gatehouse-protocol'
 import { delaysByName } from '../../store/licences/coverage.ts'
 import type { Product } from '../../store/licences/products.ts'
-import type { Way } from '../places.ts'
-import { isReason, licenceNeeded, licenceUnavailable } from '../refusals.ts'
+import { licenceUnavailable } from '../refusals.ts'
+import { Followed } from './followed-tables.ts'
 import { placeName } from './held-places.ts'
 import { type Standings, type SubjectStandings, subjectKey } from './standings.ts'
 import { type TableAccess, TableAccesses } from './table-access.ts'
+import type { FollowedTables, HeldTables, TableCaller, TableNeed } from './table-contract.ts'
 import { type TableCoverage, tableCoverages } from './table-coverage.ts'
+import { type Expected, findRefusal, isLower, isNothing, isSamePart, lacksPlace } from './table-parts.ts'
 import { chooseAccess, type PartAccess, QUERY_LINGER_MS, type Use, type Uses } from './uses.ts'
-
-export interface TableCaller {
-  readonly principal: Principal
-  readonly address: string
-  readonly way: Way
-}
-
-/** Tables that one statement uses, with the places that this takes. */
-export interface HeldTables {
-  /** Undefined for other tables, and for all but one where that is refused. */
-  find(table: string): TableAccess | undefined
-  /** Why there is no access to one of them, where there is none at all. */
-  readonly refusal: Refusal | undefined
-  /** Called once, when there is less access than there was. Returns what ends that, and must be called. */
-  onLowered(listener: (reason: Refusal) => void): () => void
-}
-
-/** Tables that a live query uses. */
-export interface FollowedTables {
-  /** What is held, or what is expected before it is. Undefined: no product covers it. A Promise: it is found when that has resolved. */
-  find(table: string): TableAccess | Promise<void> | undefined
-  /** Takes the places. Undefined: they are held. */
-  hold(needs: readonly TableNeed[]): Promise<void> | undefined
-  refusalFor(table: string): Refusal | undefined
-  setPrincipal(principal: Principal): void
-  close(): void
-}
 
 export interface TableUsesEnv {
   readonly uses: Uses
   readonly standings: Standings
+  /** Undefined: this node knows what others have changed. Otherwise resolves when it does. */
+  readonly catchUp: () => Promise<void> | undefined
   readonly onError: (error: unknown) => void
-}
-
-/** A table that a statement uses. */
-export interface TableNeed {
-  readonly table: string
-  /** The parts whose rows it can show, by their places in the coverage; undefined: all. */
-  readonly parts?: readonly number[] | undefined
 }
 
 interface KeptUse {
@@ -74,19 +44,12 @@ interface Held {
   readonly parts: readonly PartAccess[]
 }
 
-/** What a caller has of a table while no place is missing. */
-interface Expected {
-  readonly coverage: TableCoverage
-  readonly parts: readonly PartAccess[]
-  readonly access: TableAccess
-}
-
 const SWEEP_MS = 5_000
 const DECIDING_MS = 5_000
 
 export type TableUses = ReturnType<typeof openTableUses>
 
-export function openTableUses({ uses, standings, onError }: TableUsesEnv) {
+export function openTableUses({ uses, standings, catchUp, onError }: TableUsesEnv) {
   const accesses = new TableAccesses()
   const kept = new Map<string, KeptUse>()
   const followed = new Set<Followed>()
@@ -177,7 +140,7 @@ export function openTableUses({ uses, standings, onError }: TableUsesEnv) {
   function toHeld({ coverage, parts: expected, access }: Expected, known: KeptUse | undefined): Held {
     const own = known?.use?.parts ?? []
     const places = known?.places ?? []
-    const isAsExpected = own.every((part, index) => isSame(part, expected[places[index] ?? 0]))
+    const isAsExpected = own.every((part, index) => isSamePart(part, expected[places[index] ?? 0]))
     const parts = isAsExpected ? expected : expected.map((part, place) => own[places.indexOf(place)] ?? part)
     const refusal = isNothing({ parts }) ? findRefusal(parts, coverage) : undefined
     const found = isAsExpected ? access : accesses.find(access.table, coverage, parts)
@@ -224,11 +187,18 @@ export function openTableUses({ uses, standings, onError }: TableUsesEnv) {
 
     /** Takes the places for these tables, or finds them taken. */
     hold(caller: TableCaller, needs: readonly TableNeed[]): HeldTables | Promise<HeldTables> {
+      const catchingUp = catchUp()
+      if (catchingUp !== undefined) return waitShortly(catchingUp).then(() => this.hold(caller, needs))
       const refused = findRefused(caller, needs)
       const all = (refused === undefined ? needs : [refused]).map((need) => hold(caller, need))
       if (all.some((each) => each instanceof Promise))
-        return Promise.all(all).then((found) => joinHeld(found.filter((each) => each !== undefined)))
-      return joinHeld(all.filter(isHeld))
+        return Promise.all(all).then((found) =>
+          joinHeld(
+            found.filter((each) => each !== undefined),
+            catchUp,
+          ),
+        )
+      return joinHeld(all.filter(isHeld), catchUp)
     },
 
     follow(caller: TableCaller, onChange: () => void): FollowedTables {
@@ -238,7 +208,7 @@ export function openTableUses({ uses, standings, onError }: TableUsesEnv) {
         const found = standings.current(principal)
         return found === undefined ? standings.read(principal).then(() => {}) : expect(found, table, coverage)
       }
-      const env = { caller, uses, accesses, expect: expectNow, onChange }
+      const env = { caller, uses, accesses, catchUp, expect: expectNow, onChange }
       const opened = new Followed(env, () => followed.delete(opened))
       followed.add(opened)
       return opened
@@ -249,10 +219,6 @@ export function openTableUses({ uses, standings, onError }: TableUsesEnv) {
       for (const [key, known] of kept) drop(key, known)
     },
   }
-}
-
-function isNothing({ parts }: Pick<Expected, 'parts'>): boolean {
-  return parts.every(({ access }) => access === 'none')
 }
 
 function isHeld(held: Held | Promise<Held | undefined> | undefined): held is Held {
@@ -267,16 +233,22 @@ async function settle(known: KeptUse): Promise<KeptUse> {
   return known
 }
 
+async function waitShortly(work: Promise<void>): Promise<void> {
+  const isDone = await Promise.race([work.then(() => true), wait(DECIDING_MS).then(() => false)])
+  if (!isDone) throw licenceUnavailable()
+}
+
 function wait(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms + 1).unref())
 }
 
-function joinHeld(all: readonly Held[]): HeldTables {
+function joinHeld(all: readonly Held[], catchUp: TableUsesEnv['catchUp']): HeldTables {
   // What each has may change while the statement runs: this is what it began with.
   const found = new Map(all.map(({ access }) => [access.table, access]))
   return {
     find: (table) => found.get(table),
     refusal: all.find(({ refusal }) => refusal !== undefined)?.refusal,
+    catchUp,
     onLowered(listener) {
       for (const { kept, parts } of all) {
         kept?.listeners.add(listener)
@@ -291,148 +263,4 @@ function joinHeld(all: readonly Held[]): HeldTables {
       }
     },
   }
-}
-
-interface FollowedEnv extends Pick<TableUsesEnv, 'uses'> {
-  readonly caller: TableCaller
-  readonly accesses: TableAccesses
-  /** A Promise: it is not known yet. */
-  readonly expect: (principal: Principal, table: string) => Expected | Promise<void> | undefined
-  readonly onChange: () => void
-}
-
-interface FollowedUse {
-  readonly opening: Promise<void>
-  /** Places of its parts in the coverage. */
-  readonly places: readonly number[]
-  readonly expected: Expected
-  use: Use | undefined
-}
-
-class Followed implements FollowedTables {
-  readonly #env: FollowedEnv
-  readonly #onClosed: () => void
-  readonly #uses = new Map<string, FollowedUse>()
-  #principal: Principal
-  #isClosed = false
-
-  constructor(env: FollowedEnv, onClosed: () => void) {
-    this.#env = env
-    this.#onClosed = onClosed
-    this.#principal = env.caller.principal
-  }
-
-  find(table: string): TableAccess | Promise<void> | undefined {
-    const known = this.#uses.get(table)
-    if (known !== undefined) return known.use === undefined ? known.opening : this.#join(table, known)
-    const expected = this.#env.expect(this.#principal, table)
-    return expected === undefined || expected instanceof Promise ? expected : expected.access
-  }
-
-  hold(needs: readonly TableNeed[]): Promise<void> | undefined {
-    const refused = needs.find(({ table }) => this.#hasNothing(table))
-    const opening = (refused === undefined ? needs : [refused]).flatMap((need) => this.#hold(need) ?? [])
-    return opening.length === 0 ? undefined : Promise.all(opening).then(() => {})
-  }
-
-  #hasNothing(table: string): boolean {
-    if (this.#uses.has(table)) return this.refusalFor(table) !== undefined
-    const expected = this.#env.expect(this.#principal, table)
-    return expected !== undefined && !(expected instanceof Promise) && isNothing(expected)
-  }
-
-  #hold({ table, parts }: TableNeed): Promise<void> | undefined {
-    const known = this.#uses.get(table)
-    const expected = known?.expected ?? this.#env.expect(this.#principal, table)
-    if (expected === undefined || expected instanceof Promise) return expected
-    const places = parts ?? [...expected.parts.keys()]
-    if (known !== undefined && known.places.join() === places.join()) return known.use ? undefined : known.opening
-    this.#drop(table)
-    return this.#open(table, places, expected)
-  }
-
-  /** The parts that are held, and the others as they were expected: the statement does not show them. */
-  #join(table: string, { expected, places, use }: FollowedUse): TableAccess {
-    const parts = expected.parts.map((part, place) => use?.parts[places.indexOf(place)] ?? part)
-    return this.#env.accesses.find(table, expected.coverage, parts)
-  }
-
-  refusalFor(table: string): Refusal | undefined {
-    const known = this.#uses.get(table)
-    if (known?.use === undefined) return undefined
-    const { expected, places, use } = known
-    const parts = expected.parts.map((part, place) => use.parts[places.indexOf(place)] ?? part)
-    return isNothing({ parts }) ? findRefusal(parts, expected.coverage) : undefined
-  }
-
-  setPrincipal(principal: Principal): void {
-    this.#principal = principal
-    for (const { use } of this.#uses.values()) use?.setPrincipal(principal)
-  }
-
-  /** Products cover these otherwise now. */
-  cover(tables: ReadonlySet<string>): void {
-    for (const table of tables) this.#drop(table)
-  }
-
-  close(): void {
-    this.#isClosed = true
-    for (const table of [...this.#uses.keys()]) this.#drop(table)
-    this.#onClosed()
-  }
-
-  #open(table: string, places: readonly number[], expected: Expected): Promise<void> {
-    const { caller, uses, onChange } = this.#env
-    const parts = places.map((place) => expected.coverage.parts[place]?.products ?? [])
-    const opening = uses
-      .open({ parts, ...caller, principal: this.#principal, onChange })
-      .then((use) => {
-        if (this.#isClosed || this.#uses.get(table) !== opened) return use.close()
-        use.setPrincipal(this.#principal)
-        opened.use = use
-      })
-      .catch((error: unknown) => {
-        if (this.#uses.get(table) === opened) this.#uses.delete(table)
-        throw error
-      })
-    const opened: FollowedUse = { opening, places, expected, use: undefined }
-    this.#uses.set(table, opened)
-    return opening
-  }
-
-  #drop(table: string): void {
-    this.#uses.get(table)?.use?.close()
-    this.#uses.delete(table)
-  }
-}
-
-function lacksPlace(parts: readonly PartAccess[]): boolean {
-  return parts.some((part) => part.access === 'none' && part.refusal.code !== 'Licence.Needed')
-}
-
-/** Why there is no access, or not to all: where a place is missing that, else what is missing of the products. */
-function findRefusal(parts: readonly PartAccess[], { products }: TableCoverage): Refusal {
-  const refusals = parts.flatMap((part) => (part.access === 'none' ? [part.refusal] : []))
-  const noPlace = refusals.find(({ code }) => code !== 'Licence.Needed')
-  if (noPlace !== undefined) return noPlace
-  const reasons = refusals.map(({ details }) => details.members?.Reason)
-  const telling = reasons.find((reason) => isReason(reason) && reason !== 'none' && reason !== 'uncovered')
-  return licenceNeeded([...products].sort(), isReason(telling) ? telling : 'none')
-}
-
-/** Whether any row is seen later than before, or no longer. */
-function isLower(before: readonly PartAccess[], now: readonly PartAccess[]): boolean {
-  return before.some((part, index) => {
-    const other = now[index]
-    if (part.access === 'none') return false
-    if (other === undefined || other.access === 'none') return true
-    return other.access === 'delayed' && (part.access === 'realtime' || part.delay < other.delay)
-  })
-}
-
-function isSame(one: PartAccess, other: PartAccess | undefined): boolean {
-  if (one.access === 'none' || other === undefined || other.access === 'none') return one.access === other?.access
-  if (one.product !== other.product) return false
-  const [delay, otherDelay] = [one, other].map((part) => (part.access === 'delayed' ? part.delay : 0))
-  return delay === otherDelay
 }

@@ -67,10 +67,10 @@ export function createUses(env: UsesEnv) {
       return use
     },
 
-    /** Decides anew for these users and clients; undefined: for all. */
-    recheck(keys: ReadonlySet<string> | undefined): void {
+    /** Decides anew for these users and clients; undefined: for all. Resolves when all know what is taken away. */
+    async recheck(keys: ReadonlySet<string> | undefined): Promise<void> {
       const concerned = keys === undefined ? [...open.values()] : [...keys].flatMap((key) => open.get(key) ?? [])
-      for (const uses of concerned) for (const use of [...uses]) use.recheck()
+      await Promise.all(concerned.flatMap((uses) => [...uses].map((use) => use.recheck())))
     },
 
     /** Whether places can be held has changed: where they cannot, all ends at once. */
@@ -125,21 +125,48 @@ class OpenUse implements Use {
     if (isSame) return
     // What the caller before had says nothing of this one.
     this.#tell(this.#request.parts.map((products) => ({ access: 'none', refusal: licenceNeeded(products, 'none') })))
-    this.recheck()
+    void this.recheck()
   }
 
-  /** One decision at a time; after a failure again. What is not taken away meanwhile holds. */
-  recheck(): void {
-    if (this.#isClosed) return
+  /** One decision at a time; after a failure again. Resolves when what is taken away is: what is given may wait for its place. */
+  recheck(): Promise<void> {
+    if (this.#isClosed) return Promise.resolve()
+    this.#decideAgain()
+    return this.#takeAway().catch(this.#env.onError)
+  }
+
+  #decideAgain(): void {
     this.#mustDecideAgain = true
     this.deciding ??= this.#decideUntilDone().finally(() => {
       this.deciding = undefined
-      if (this.#mustDecideAgain) this.recheck()
+      if (this.#mustDecideAgain && !this.#isClosed) this.#decideAgain()
     })
   }
 
+  /** Nothing else is waited for. */
+  async #takeAway(): Promise<void> {
+    while (!this.#isClosed) {
+      const { standings, held } = this.#env
+      const principal = this.#principal
+      const reading = standings.read(principal)
+      // The decision reports the error.
+      const known = await reading.catch(() => undefined)
+      if (known === undefined) await sleep(RETRY_MS, undefined, { ref: false })
+      else {
+        if (!this.#isClosed && held.isAvailable && this.parts.length > 0)
+          this.#tell(lower(this.parts, this.#choose(known)))
+        if (principal === this.#principal && standings.isCurrent(principal, reading)) return
+      }
+    }
+  }
+
+  #choose(known: SubjectStandings): readonly PartAccess[] {
+    const { parts, needsRealtime = false } = this.#request
+    return parts.map((products) => chooseAccess(products, known, needsRealtime))
+  }
+
   availabilityChanged(): void {
-    if (this.#env.held.isAvailable) this.recheck()
+    if (this.#env.held.isAvailable) void this.recheck()
     else this.#tell(this.#unavailable())
   }
 
@@ -171,15 +198,12 @@ class OpenUse implements Use {
 
   async #decide(isFirst: boolean): Promise<void> {
     const { standings, held } = this.#env
-    const { needsRealtime = false } = this.#request
     if (isFirst && !held.isAvailable) throw licenceUnavailable()
     for (;;) {
       const principal = this.#principal
       const reading = standings.read(principal)
       const known = await reading
-      const decided = this.#request.parts.map((products) => chooseAccess(products, known, needsRealtime))
-      // What is taken away ends before anything else is waited for.
-      if (!isFirst && held.isAvailable) this.#tell(lower(this.parts, decided))
+      const decided = this.#choose(known)
       if (isFirst) await this.#request.approve?.(decided)
       const parts = await this.#holdPlaces(decided, known, principal)
       if (this.#isClosed) return

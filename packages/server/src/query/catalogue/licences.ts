@@ -87,6 +87,11 @@ export interface HeldTables {
   find(table: string): TableAccess | undefined
   /** Why there is no access to one of them, where there is none at all. */
   readonly refusal: Refusal | undefined
+  /**
+   * Undefined: this node knows what others have changed. Otherwise resolves when it does: it was cut off from them, and until then shows
+   * no rows.
+   */
+  catchUp(): Promise<void> | undefined
   /** Called once, when there is less access than there was. Returns what ends that, and must be called. */
   onLowered(listener: (reason: Refusal) => void): () => void
 }
@@ -97,6 +102,8 @@ export interface FollowedTables {
   /** Takes the places. Undefined: they are held. */
   hold(needs: readonly TableNeed[]): Promise<void> | undefined
   refusalFor(table: string): Refusal | undefined
+  /** As of `HeldTables`. */
+  catchUp(): Promise<void> | undefined
   setPrincipal(principal: Principal): void
   close(): void
 }
@@ -113,11 +120,12 @@ export const NO_LICENCES: TableLicences = {
   version: 0,
   covers: () => undefined,
   find: () => undefined,
-  hold: () => ({ find: () => undefined, refusal: undefined, onLowered: () => () => {} }),
+  hold: () => ({ find: () => undefined, refusal: undefined, catchUp: () => undefined, onLowered: () => () => {} }),
   follow: () => ({
     find: () => undefined,
     hold: () => undefined,
     refusalFor: () => undefined,
+    catchUp: () => undefined,
     setPrincipal() {},
     close() {},
   }),

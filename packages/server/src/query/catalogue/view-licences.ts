@@ -52,6 +52,7 @@ export function withViews(licences: TableLicences, snapshot: () => CatalogueSnap
           return access === undefined || access instanceof Promise ? access : renameAccess(access, name, source)
         },
         hold: (needs) => followed.hold(joinNeeds(needs.map((need) => ({ ...need, table: sources(need.table).table })))),
+        catchUp: () => followed.catchUp(),
         refusalFor: (name) => followed.refusalFor(sources(name).table),
         setPrincipal: (principal) => followed.setPrincipal(principal),
         close: () => followed.close(),
@@ -76,6 +77,7 @@ export function withViews(licences: TableLicences, snapshot: () => CatalogueSnap
       get refusal() {
         return held.refusal
       },
+      catchUp: () => held.catchUp(),
       onLowered: (listener) => held.onLowered(listener),
     }
   }

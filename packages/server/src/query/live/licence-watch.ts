@@ -43,6 +43,11 @@ export class LicenceWatch<Reader extends LicensedReader> {
     return undefined
   }
 
+  /** Undefined: this node knows what the reader may see. Otherwise resolves when it does. */
+  catchUp(reader: Reader): Promise<void> | undefined {
+    return this.#followed.get(reader)?.catchUp()
+  }
+
   setPrincipal(reader: Reader, principal: Principal): void {
     this.#followed.get(reader)?.setPrincipal(principal)
   }

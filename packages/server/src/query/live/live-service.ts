@@ -112,6 +112,7 @@ export class LiveService implements LiveQueries {
       release: (result, subscriber) => this.#results.release(result, subscriber),
       replan: (subscriber, principal) => this.#replan(subscriber, principal),
       hasEnded: (subscriber) => this.#forget(subscriber),
+      catchUp: (subscriber) => this.#licences.catchUp(subscriber),
       budget: this.#results.budget,
       turns: new TurnQueue(),
     }

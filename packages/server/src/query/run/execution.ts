@@ -32,6 +32,7 @@ import { define } from './define.ts'
 import { explainColumns } from './explain-columns.ts'
 import { explainRetention } from './explain-retention.ts'
 import { introspect } from './introspect.ts'
+import { catchUpHeld, readHeld } from './licensed.ts'
 
 /** Rows that one call may write in a commit shared with others. */
 const MAX_SHARED_ROWS = 1000
@@ -111,8 +112,14 @@ async function read(run: RunningCall, env: ExecutionEnv): Promise<QueryResult> {
   if (prepared === undefined) throw new Error('A query without a plan')
   const values = readRun(run, env)
   const whole = mayBeSmall(run) && isSmall(values) ? await prepared.readBatched?.(values) : undefined
-  if (whole !== undefined) return { kind: 'whole', read: whole }
-  return { kind: 'stream', chunks: prepared.readStream(values, run.running) }
+  const { held, running } = run
+  if (whole !== undefined) {
+    const catchingUp = catchUpHeld(held, running)
+    if (catchingUp !== undefined) await catchingUp
+    return { kind: 'whole', read: whole }
+  }
+  const chunks = prepared.readStream(values, running)
+  return { kind: 'stream', chunks: held === undefined ? chunks : readHeld(chunks, held, running) }
 }
 
 async function write(run: RunningCall, env: ExecutionEnv): Promise<QueryResult> {

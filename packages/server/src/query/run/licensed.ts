@@ -1,6 +1,7 @@
 /** The licences of a call: its statements are planned with what the caller has of covered tables, and run while it has that. */
 import type { Bound, BoundStatement, IqlValue, TableView } from 'gatehouse-iql'
 import type { Refusal } from 'gatehouse-protocol'
+import { abortable } from '../../lib/abortable.ts'
 import {
   type AccessPart,
   type Copies,
@@ -15,6 +16,8 @@ import {
   type TableNeed,
   type TableRights,
 } from '../catalogue/licences.ts'
+import type { PreparedRead, Stoppable } from '../engines/engine.ts'
+import type { ReadOutcome } from '../model/result.ts'
 import { findNeeds } from '../plan/licensed-parts.ts'
 import { PlanPending, whenPlanned } from '../plan/long-plans.ts'
 import type { PlanRights } from '../plan/plan-caches.ts'
@@ -127,6 +130,45 @@ export async function planLicensed<Plan>(
       return { plan: made, held }
     }
     rights.hold(held)
+  }
+}
+
+/** Resolves when this node knows whether what was read may be shown still; throws if not. Undefined: it knows it. */
+export function catchUpHeld(
+  held: HeldTables | undefined,
+  running: Pick<Stoppable, 'signal'> | undefined,
+): Promise<void> | undefined {
+  const catchingUp = held?.catchUp()
+  return held === undefined || catchingUp === undefined ? undefined : requireHeld(held, catchingUp, running?.signal)
+}
+
+async function requireHeld(held: HeldTables, ready: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  await (signal === undefined ? ready : abortable(ready, signal))
+  signal?.throwIfAborted()
+  const reasons: Refusal[] = []
+  const unwatch = held.onLowered((reason) => void reasons.push(reason))
+  unwatch()
+  const [reason] = reasons
+  if (reason !== undefined) throw reason
+}
+
+type ReadChunks = ReturnType<PreparedRead['readStream']>
+
+const NOTHING_READ: ReadOutcome = { rowCount: 0, truncated: 'no', lastKey: [] }
+
+/** Each part of what is read, while it may be shown. */
+export async function* readHeld(chunks: ReadChunks, held: HeldTables, running: Pick<Stoppable, 'signal'>): ReadChunks {
+  try {
+    for (;;) {
+      const next = await chunks.next()
+      const catchingUp = catchUpHeld(held, running)
+      if (catchingUp !== undefined) await catchingUp
+      if (next.done) return next.value
+      yield next.value
+    }
+  } finally {
+    // Without effect at its end.
+    await chunks.return(NOTHING_READ)
   }
 }
 

@@ -29,6 +29,7 @@ export class LicensedUses {
     const { principal } = auth
     const key = topicKey(controller, topic)
     if (principal === undefined || this.#env.licences === undefined) throw refuse('Authority')
+    await this.#env.licences.catchUp()
     const use = await this.#env.licences.open({
       ...{ controller, topic, principal, address },
       onChange: () => this.#check(key),
@@ -56,6 +57,11 @@ export class LicensedUses {
       (use) => this.add(used, use),
       (error: unknown) => this.#onLost(key, publicError(error, this.#env, this.#caller.connectionId)),
     )
+  }
+
+  /** Undefined: the subscription needs no licence, or this node knows that it has it. Otherwise resolves when it knows. */
+  catchUp(key: string): Promise<void> | undefined {
+    return this.#uses?.has(key) === true ? this.#env.licences?.catchUp() : undefined
   }
 
   setPrincipal(principal: Principal): void {

@@ -33,7 +33,7 @@ interface Opening {
   readonly backlog: Backlog
 }
 
-/** A subscription that fetches a new snapshot because its authority was renewed. */
+/** A subscription that fetches a new snapshot because its authority was renewed, or whose licence is not known. */
 interface Resumption {
   readonly abort: CallAbort
   readonly deadline: number
@@ -105,8 +105,29 @@ export class Subscriptions implements TopicListener {
     if (subscription.paused) return
     const resumption = this.#resuming?.get(subscription)
     if (resumption !== undefined) resumption.backlog.add(broadcast)
-    else if (this.#caller.auth.satisfies(subscription.topic.needs, now))
-      this.#transport.sendBroadcast(broadcast, subscription.slow)
+    else if (this.#caller.auth.satisfies(subscription.topic.needs, now)) {
+      const catchingUp = this.#uses.catchUp(subscription.key)
+      if (catchingUp === undefined) this.#transport.sendBroadcast(broadcast, subscription.slow)
+      else this.#deliverAfter(catchingUp, subscription).add(broadcast)
+    }
+  }
+
+  /** What comes until this node knows whether the subscription has its licence still. */
+  #deliverAfter(catchingUp: Promise<void>, subscription: Subscription): Backlog {
+    const backlog = new Backlog(subscription.slow)
+    const waiting = { abort: new CallAbort(), deadline: Number.POSITIVE_INFINITY, backlog }
+    this.#resuming ??= new Map()
+    this.#resuming.set(subscription, waiting)
+    const deliverAll = (): void => {
+      if (this.#resuming?.get(subscription) !== waiting) return
+      this.#resuming.delete(subscription)
+      const now = this.#env.clock()
+      for (const broadcast of backlog.drain()) this.deliver(broadcast, now)
+    }
+    catchingUp
+      .then(deliverAll)
+      .catch((error: unknown) => this.#end(subscription, publicError(error, this.#env, this.#caller.connectionId)))
+    return backlog
   }
 
   /** Collects what is published on the topic from now on; nothing is delivered before `open`. */

@@ -1,6 +1,6 @@
 /** The execution of a statement, until its last row: sends rows as fast as the client reads, and waits while its portal is suspended. */
 import type { Refusal } from 'gatehouse-protocol'
-import { type Run, type RunningQuery, refuse, writeLicences } from '../../query/index.ts'
+import { catchUpHeld, type Run, type RunningQuery, refuse, writeLicences } from '../../query/index.ts'
 import { noticeResponse } from '../protocol/replies.ts'
 import type { RowOutput, SessionCaller, SessionEnv, SessionOutput } from './contract.ts'
 import { WireError } from './failure.ts'
@@ -127,6 +127,8 @@ export class Execution {
     while (maxRows === 0 || count < maxRows) {
       const next = await (coming ?? rows.next(maxRows === 0 ? 0 : maxRows - count))
       if (next === undefined) break
+      const catchingUp = catchUpHeld(this.#run.held, this.#run.running)
+      if (catchingUp !== undefined) await catchingUp
       if (maxRows > 0) count += next.rows
       if (!isExport && !rows.isDone) {
         isExport = true

@@ -19,6 +19,8 @@ export interface SubscriberEnv {
   /** Plans the statement again for a caller whose rights may have changed. */
   readonly replan: (subscriber: Subscriber, principal: Principal) => void
   readonly hasEnded: (subscriber: Subscriber) => void
+  /** Undefined: it is known what the caller may see. Otherwise resolves when it is, and until then nothing is sent. */
+  readonly catchUp: (subscriber: Subscriber) => Promise<void> | undefined
   readonly turns: TurnQueue
   /** Counts messages that wait to be sent. */
   readonly budget: Pick<MemoryBudget, 'hold' | 'letGo'>
@@ -42,7 +44,7 @@ const TOLERANCE_MS = 1
  *            before that makes it `not recovered`: the snapshot answers it
  *
  * `#pump` sends what it can, and is called at each transition that can make it possible. Nothing is sent while the caller has not started,
- * has paused or closed, or while a step is prepared (`#isHeld`), and no step is taken without a result.
+ * has paused or closed, or while a step is prepared or the node catches up (`#isHeld`), and no step is taken without a result.
  */
 export class Subscriber implements RunningSubscription, Follower, MemoryUser {
   readonly request: LiveRequest
@@ -60,7 +62,7 @@ export class Subscriber implements RunningSubscription, Follower, MemoryUser {
   #answers: 'nothing' | 'recovered' | 'not recovered' = 'nothing'
   /** The queue is that message. */
   #isAnswerQueued = false
-  /** The step that is encoded, or the turn that is waited for. A Reset may overtake it. */
+  /** The step that is encoded, or the turn or the knowledge that is waited for. A Reset may overtake it. */
   #preparing: symbol | undefined
   /** The caller is ready to be sent messages. */
   #isStarted = false
@@ -243,7 +245,7 @@ export class Subscriber implements RunningSubscription, Follower, MemoryUser {
     let maySend = false
     while (!this.#isHeld && this.#hasMore) {
       maySend ||= this.#sink.maySend
-      if (!maySend) break
+      if (!maySend || this.#mustCatchUp()) break
       if (!this.#queue.isEmpty) {
         if (!this.#queue.isEncoded && !isTurn) {
           this.#waitForTurn()
@@ -262,6 +264,20 @@ export class Subscriber implements RunningSubscription, Follower, MemoryUser {
     }
     if (this.#queue.isEmpty) this.#setQueue(NO_MESSAGES)
     else if (!this.#isClosed) this.#queue.hold()
+  }
+
+  /** This node does not know what others have changed: what the caller may see, either. */
+  #mustCatchUp(): boolean {
+    const catchingUp = this.#env.catchUp(this)
+    if (catchingUp === undefined) return false
+    const waiting = Symbol('catching up')
+    this.#preparing = waiting
+    catchingUp.then(() => {
+      if (this.#preparing !== waiting) return
+      this.#preparing = undefined
+      this.#pump()
+    }, this.#env.onError)
+    return true
   }
 
   /** Subscribers take turns to encode messages, so that the event loop is not held. */
