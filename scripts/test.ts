@@ -94,6 +94,7 @@ const LONG = [
   'identity/hash-queue',
   'identity/timing',
   'licences/cut-off',
+  'licences/demo',
   'licences/faults',
   'licences/partition',
   'licences/simulation',

@@ -2,6 +2,7 @@
 import type { CsvRow } from 'gatehouse-csv'
 import { SCOPES } from 'gatehouse-protocol'
 import type { KnownSecrets } from '../store/known-secrets.ts'
+import { VISITOR } from './demo-licences.ts'
 import { demoInstruments, demoQuotes, demoTrades } from './demo-market.ts'
 import type { Declaration } from './shape.ts'
 
@@ -182,7 +183,7 @@ export const COLUMNAR_DEMO: typeof DEMO = {
 
 /** A server that other machines can reach does not start while one of these is accepted. */
 export const DEMO_SECRETS = {
-  users: (DEMO.users ?? []).flatMap(({ username, password }) =>
+  users: [...(DEMO.users ?? []), VISITOR].flatMap(({ username, password }) =>
     typeof password === 'string' ? [{ username, password }] : [],
   ),
   clients: (DEMO.clients ?? []).flatMap(({ client_id: id, client_secret: secret }) =>

@@ -96,23 +96,24 @@ export async function findDeclared(
     ...listNames(file?.declaration.feeds),
   ]
   const feeds = config.demoMarket === true && !taken.includes(TICKER.name) ? [TICKER] : []
+  // A table of the file does not get the demonstration rows, even if it has the same name.
+  const own = new Set(file?.declaration.tables?.map(({ name }) => name.toLowerCase()))
+  const rows = new Map([...demo.DEMO_ROWS].filter(([name]) => !own.has(name)))
+  const isWhole = rows.size === demo.DEMO_ROWS.size
+  const licences = isWhole && feeds.length > 0 ? (await import('./demo-licences.ts')).DEMO_LICENCES : {}
   // Column segments need the embedded engine.
   const content = config.databaseUrl ? demo.DEMO : demo.COLUMNAR_DEMO
-  const market = { ...content, ...(feeds.length > 0 && { feeds }) }
+  const market = { ...merge(content, licences), ...(feeds.length > 0 && { feeds }) }
   if (file === undefined)
     return {
       source: 'demo',
       folder: '.',
       declaration: market,
-      rows: demo.DEMO_ROWS,
+      rows,
       documents,
       hasTicker: feeds.length > 0,
     }
-  // A table of the file does not get the demonstration rows, even if it has the same name.
-  const own = new Set(file.declaration.tables?.map(({ name }) => name.toLowerCase()))
-  const rows = new Map([...demo.DEMO_ROWS].filter(([name]) => !own.has(name)))
   // The views and the documents are about the tables of the demonstration.
-  const isWhole = rows.size === demo.DEMO_ROWS.size
   const { views, ...others } = market
   return {
     ...file,

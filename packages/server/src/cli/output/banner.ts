@@ -32,8 +32,8 @@ ${pasteLines(issuer)
   .map((line) => `  ${line}`)
   .join('\n')}
 
-Demo users: alice / wonderland-1 and admin / admin-please-change. Their passwords are public, so the
-server listens on loopback only. All data is in ${config.data}.
+Demo users: alice / wonderland-1 and admin / admin-please-change${hasMarket ? '; dinah / looking-glass-1 sees the market 30 s late' : ''}.
+Their passwords are public, so the server listens on loopback only. All data is in ${config.data}.
 `
 }
 
