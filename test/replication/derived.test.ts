@@ -48,7 +48,7 @@ after(async () => {
 })
 
 onEveryEngine('what is derived from rows', (source, engine) => {
-  /** A column segment needs so many. */
+  /** A first column segment needs 32,768 rows. */
   const trades = engine === 'sqlite' ? 40_000 : 5_000
   let url: string
   /** Before the last changes. */

@@ -1,5 +1,5 @@
 /**
- * Small segments that become one: so few of the newest rows stay without a segment, and history has few files. The smallest become middle ones
+ * Small segments that become one: then only few of the newest rows have no segment, and history has few files. The smallest become middle ones
  * first, and those the largest: so a row is written three times. They are read until the file that has the rows of all is published.
  */
 import { randomUUID } from 'node:crypto'
