@@ -34,6 +34,31 @@ export function describeLicences(tables: Iterable<TableView>, copies: Copies): r
   return labels ?? NONE
 }
 
+/**
+ * What a result says. A read may wait long for its turn, while copies move: the times are those of the copies when its rows began to be
+ * read. Rows can be younger by what this node does not know yet of the copies, at which it looks four times a second, and are never older.
+ */
+export class ResultLabels {
+  readonly #tables: readonly TableView[]
+  readonly #copies: Copies
+  #labels: readonly LicenceLabel[]
+
+  constructor(tables: readonly TableView[], copies: Copies) {
+    this.#tables = tables
+    this.#copies = copies
+    this.#labels = describeLicences(tables, copies)
+  }
+
+  get all(): readonly LicenceLabel[] {
+    return this.#labels
+  }
+
+  /** The rows begin to be read now. */
+  renew(): void {
+    this.#labels = describeLicences(this.#tables, this.#copies)
+  }
+}
+
 function describePart(table: string, { column }: TableAccess, part: AccessPart, copies: Copies): LicenceLabel[] {
   const { rows, access, delay, product, products } = part
   const which = rows.kind === 'all' || column === undefined ? {} : { Column: column, Values: readValues(rows) }

@@ -228,6 +228,8 @@ export interface Stoppable {
   readonly signal: AbortSignal
   /** Its wait is over: it runs, and its time limit counts, from now on. */
   restart?(): void
+  /** Called when its rows begin to be read: after every wait, and again if the read was preempted. */
+  readonly onRead?: (() => void) | undefined
   /** What the error of a time limit adds, such as which tables are read whole; evaluated only when the limit is reached. */
   explainLimit?(describe: () => string | undefined): void
   /** What the log shows of it. */

@@ -111,8 +111,6 @@ class Reply {
 
   send(): Sent {
     const result = this.#result
-    const { labels } = this.#run
-    if (labels.length > 0) this.#context.setHeader('licence', writeLicenceHeader(labels))
     if (result.kind !== 'whole') return this.#sendRows(result)
     try {
       const { text, outcome } = result.read
@@ -145,6 +143,7 @@ class Reply {
     const whole = await sendStream(this.#context, this.#encoding, this.#compression, {
       chunks,
       onRows: () => {
+        this.#writeLicences()
         if (this.#encoding.format !== 'json') run.running?.beginExport()
       },
       end: (outcome) => {
@@ -158,8 +157,15 @@ class Reply {
     if (whole !== undefined) this.#sendWhole(whole)
   }
 
+  /** Once the rows have begun to be read, and before any are sent. */
+  #writeLicences(): void {
+    const { labels } = this.#run
+    if (labels.length > 0) this.#context.setHeader('licence', writeLicenceHeader(labels))
+  }
+
   #sendWhole(body: string | Buffer): void {
     const context = this.#context
+    this.#writeLicences()
     const type = mediaType(this.#encoding)
     const length = this.#compression === 'identity' ? 0 : Buffer.byteLength(body)
     if (this.#compression === 'identity' || length < WORTH_COMPRESSING) {

@@ -21,7 +21,10 @@ interface ValueForms {
   readonly integers: 'numbers' | 'strings'
   /** Whether NDJSON begins with a line that describes the columns. */
   readonly header?: 'none' | 'columns'
-  /** What files say of licences, under the key `licence` of their metadata, and NDJSON in that line; JSON text. */
+  /**
+   * What files say of licences, under the key `licence` of their metadata, and NDJSON in that line; JSON text. It is known when the rows
+   * begin to be read, not before.
+   */
   readonly licence?: string
   /** Of the format `wire`: which messages of PostgreSQL's protocol hold the rows. */
   readonly wire?: WireForm

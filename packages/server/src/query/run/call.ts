@@ -5,7 +5,7 @@ import type { Audit, Clock, Principal } from 'gatehouse-protocol'
 import type { StepUp } from '../../step-up/step-up.ts'
 import type { AttributeValues } from '../../store/accounts/user.ts'
 import { type AttributeInputs, type AttributeSource, attributeInputs } from '../catalogue/attributes.ts'
-import type { LicenceLabel } from '../catalogue/licence-labels.ts'
+import type { ResultLabels } from '../catalogue/licence-labels.ts'
 import type { HeldTables } from '../catalogue/licences.ts'
 import { visibleViews } from '../catalogue/snapshot.ts'
 import {
@@ -52,7 +52,7 @@ export interface QueryCall {
   /** Set if it uses tables that products cover. */
   readonly held?: HeldTables | undefined
   /** What the caller is told of rows that are delayed or left out. */
-  readonly labels?: readonly LicenceLabel[] | undefined
+  readonly labels?: ResultLabels | undefined
   /** Set if row filters use attributes of the caller: see withAttributes. */
   readonly attributes?: AttributeInputs | undefined
   readonly encoding: Encoding

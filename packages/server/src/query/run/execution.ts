@@ -108,11 +108,13 @@ async function fill(
 }
 
 async function read(run: RunningCall, env: ExecutionEnv): Promise<QueryResult> {
-  const { read: prepared } = run.planned
+  const { held, running, planned } = run
+  const { read: prepared } = planned
   if (prepared === undefined) throw new Error('A query without a plan')
   const values = readRun(run, env)
+  // For a round trip that others share. A stream waits for its turn first.
+  running.onRead?.()
   const whole = mayBeSmall(run) && isSmall(values) ? await prepared.readBatched?.(values) : undefined
-  const { held, running } = run
   if (whole !== undefined) {
     const catchingUp = catchUpHeld(held, running)
     if (catchingUp !== undefined) await catchingUp

@@ -4,9 +4,10 @@
  */
 import { type Principal, Refusal } from 'gatehouse-protocol'
 import type { OpenSpan } from '../../telemetry/trace.ts'
-import { describeLicences, type LicenceLabel } from '../catalogue/licence-labels.ts'
+import { type LicenceLabel, ResultLabels } from '../catalogue/licence-labels.ts'
 import type { HeldTables } from '../catalogue/licences.ts'
 import { type CatalogueSnapshot, viewFor } from '../catalogue/snapshot.ts'
+import type { Encoding } from '../model/result.ts'
 import { whenPlanned } from '../plan/long-plans.ts'
 import type { BuiltStatement, Planned, Planner } from '../plan/planner.ts'
 import { asUnavailable } from '../unavailable.ts'
@@ -121,15 +122,22 @@ type PlanningEnv = Pick<ExecutionEnv, 'planner' | 'catalogue' | 'licences' | 'wa
 
 /** Files, and NDJSON that begins with its columns, have what is said of licences inside. */
 function withLabels(asked: QueryCall, held: HeldTables, { copies }: RunEnv): QueryCall {
-  const labels = describeLicences(
-    listParts(asked).flatMap(({ planned }) => planned.bound.tables),
-    copies,
-  )
-  if (labels.length === 0) return { ...asked, held }
-  const { encoding } = asked
-  const { format, header } = encoding
+  const tables = listParts(asked).flatMap(({ planned }) => planned.bound.tables)
+  const labels = new ResultLabels(tables, copies)
+  if (labels.all.length === 0) return { ...asked, held }
+  const { format, header } = asked.encoding
   const isInside = format === 'arrow' || format === 'parquet' || (format === 'ndjson' && header === 'columns')
-  return { ...asked, held, labels, encoding: isInside ? { ...encoding, licence: JSON.stringify(labels) } : encoding }
+  return { ...asked, held, labels, encoding: isInside ? encodeLabels(asked.encoding, labels) : asked.encoding }
+}
+
+/** Engines look at it when the rows begin to be read. */
+function encodeLabels(encoding: Encoding, labels: ResultLabels): Encoding {
+  return {
+    ...encoding,
+    get licence() {
+      return JSON.stringify(labels.all)
+    },
+  }
 }
 
 /** What a call plans its statements with: the rights of its caller, and the tables of this moment. */
@@ -203,6 +211,8 @@ async function runLater<Parts extends CallParts>(
     const { parts, query } = pending instanceof Promise ? await pending : pending
     running.tables = query.planned.bound.tables
     run.useLicences(query)
+    const { labels } = query
+    if (labels !== undefined) running.onRead = () => labels.renew()
     run.watch()
     if (pending instanceof Promise) running.signal.throwIfAborted()
     const result = await execute({ ...query, running }, env)
@@ -239,8 +249,7 @@ export class Run {
   readonly #started = performance.now()
   /** Of tables that products cover. */
   held: HeldTables | undefined
-  /** What the caller is told of rows that are delayed or left out. */
-  labels: readonly LicenceLabel[] = []
+  #labels: ResultLabels | undefined
   #running: RunningQuery | undefined
   #onEnd: (() => void) | undefined
   #unwatch: (() => void) | undefined
@@ -249,6 +258,11 @@ export class Run {
   constructor(work: Work, env: Pick<RunEnv, 'engine' | 'running' | 'observe'>) {
     this.#work = work
     this.#env = env
+  }
+
+  /** What the result says of rows that are delayed or left out: as of when they began to be read. */
+  get labels(): readonly LicenceLabel[] {
+    return this.#labels?.all ?? []
   }
 
   /** In milliseconds. */
@@ -270,9 +284,9 @@ export class Run {
     return running
   }
 
-  useLicences({ held, labels = [] }: QueryCall): void {
+  useLicences({ held, labels }: QueryCall): void {
     this.held = held
-    this.labels = labels
+    this.#labels = labels
   }
 
   /** It is stopped when its licences end. */

@@ -28,6 +28,7 @@ export interface RunningQuery extends Stoppable {
   readonly requestId: string
   /** Those that it reads. */
   tables: readonly { readonly name: string }[]
+  onRead: (() => void) | undefined
   /** Created on first use, together with the timer of the time limit. */
   readonly signal: AbortSignal
   /** Aborts for another reason than the time limit, such as a closed connection. */
@@ -115,6 +116,7 @@ export class RunningQueries {
 class Entry implements RunningQuery {
   readonly info: QueryInfo
   tables: RunningQuery['tables'] = []
+  onRead: RunningQuery['onRead']
   readonly #limits: RunningLimits
   #forget: () => void
   #controller: AbortController | undefined

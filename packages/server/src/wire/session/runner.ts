@@ -119,6 +119,8 @@ export class Runner {
       const written = result?.kind === 'rows' ? result : undefined
       if (written?.isTruncated) throw tooLarge()
       const rows = await read()
+      // What notices say is known once the rows have begun to be read.
+      if (run.labels.length > 0) await rows.begin()
       const execution = new Execution(run, rows, principal.scopes, this.#executionEnv, written?.rowsAffected)
       execution.countRows()
       return execution

@@ -27,6 +27,7 @@ export async function* streamRows(
   for (let isLong = false; ; isLong = true) {
     const borrowed = await borrow(acquire, { owner: run.owner, statement, isLong }, running)
     try {
+      running.onRead?.()
       return yield* preemptible(borrowed.slot, readRows(borrowed, query, decodeRow, run, running.signal))
     } catch (error) {
       if (!borrowed.slot.isPreempted) throw toFailure(error, running.signal)

@@ -44,20 +44,30 @@ export class RowStream {
     return this.#isTruncated
   }
 
+  /** Resolves when the first messages are ready, or there are none. */
+  async begin(): Promise<void> {
+    await this.#fill()
+  }
+
   /** The next messages, at most `maxRows` of them; undefined when there are none left. */
   async next(maxRows: number): Promise<{ readonly bytes: Uint8Array; readonly rows: number } | undefined> {
+    return (await this.#fill()) ? this.take(maxRows) : undefined
+  }
+
+  /** Whether messages are ready. */
+  async #fill(): Promise<boolean> {
     while (this.#ready.length === 0) {
-      if (this.#hasEnded || this.#chunks === undefined) return undefined
+      if (this.#hasEnded || this.#chunks === undefined) return false
       const next = await this.#chunks.next()
       if (next.done) {
         this.#hasEnded = true
         this.#rowCount = next.value.rowCount
         this.#isTruncated = next.value.truncated !== 'no'
-        return undefined
+        return false
       }
       this.#ready = next.value
     }
-    return this.take(maxRows)
+    return true
   }
 
   /** At most `maxRows` messages of those that are ready. */

@@ -100,21 +100,28 @@ export class QueryProcess {
     this.#input.on('error', () => this.kill())
   }
 
-  /** Yields the chunks of the result. `onStart` is called when the process has started, with the time that the job itself takes. */
+  /**
+   * Yields the chunks of the result. `onStart` is called when the process has started, with the time that the job itself takes; the job is
+   * sent after that.
+   */
   async *read<Job extends ReaderJob>(
     owner: string,
     job: Job,
     onStart: (ownTime: OwnTime) => void,
   ): AsyncGenerator<Uint8Array, JobOutcome<Job>, void> {
-    const end = this.#start(owner, job)
+    const end = this.#watchUse(owner)
+    const begin = (): void => {
+      onStart(this.#measure())
+      this.#send(job)
+    }
     try {
-      if (this.#isReady) onStart(this.#measure())
+      if (this.#isReady) begin()
       for (;;) {
         const frame = await this.#output.next()
         if (frame === undefined) throw await this.#gone()
         if (frame.kind === FRAME.ready) {
           this.#isReady = true
-          onStart(this.#measure())
+          begin()
         } else if (frame.kind === FRAME.chunk) yield frame.payload
         else if (frame.kind === FRAME.done) return decodePayload(frame.payload) as JobOutcome<Job>
         else throw reviveFailure(decodePayload(frame.payload) as Failure)
@@ -129,10 +136,11 @@ export class QueryProcess {
    * process must not be killed. Rejects with CommitUnknown if it ends nevertheless.
    */
   async write(owner: string | undefined, write: LongWrite, onCommit: () => void): Promise<WriteReply | undefined> {
-    const end = this.#start(owner, write)
+    const end = this.#watchUse(owner)
     const rows: (readonly Cell[])[] = []
     let prepared: { readonly reply: WriteReply | undefined } | undefined
     try {
+      this.#send(write)
       for (;;) {
         const frame = await this.#output.next()
         if (frame === undefined) {
@@ -159,13 +167,12 @@ export class QueryProcess {
   }
 
   /** Watches its memory and files. Returns a function that stops the watch; further calls do nothing. */
-  #start(owner: string | undefined, job: ReaderJob | LongWrite): () => void {
+  #watchUse(owner: string | undefined): () => void {
     const stop = (error: Refusal): void => {
       this.#excess = error
       this.kill()
     }
     const account = this.#budget.open(owner, stop)
-    this.#input.write(encodeFrame(FRAME.job, job))
     if (this.#process.pid !== undefined) this.#watch.start(this.#process.pid, account, stop)
     let isWatched = true
     return () => {
@@ -174,6 +181,10 @@ export class QueryProcess {
       this.#watch.stop()
       account.close()
     }
+  }
+
+  #send(job: ReaderJob | LongWrite): void {
+    this.#input.write(encodeFrame(FRAME.job, job))
   }
 
   #measure(): OwnTime {

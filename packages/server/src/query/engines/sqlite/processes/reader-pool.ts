@@ -69,7 +69,7 @@ export class ReaderPool {
         ? this.#slots.acquire(request, running)
         : this.#slots.acquireInBackground(request, running))
       try {
-        return yield* this.#readWith(slot, owner, job, running.signal, background)
+        return yield* this.#readWith(slot, owner, job, running, background)
       } catch (error) {
         if (!slot.isPreempted) throw error
       }
@@ -80,9 +80,10 @@ export class ReaderPool {
     slot: Slot,
     owner: string,
     job: Job,
-    signal: AbortSignal,
+    running: Stoppable,
     background: Background | undefined,
   ): AsyncGenerator<Uint8Array, JobOutcome<Job>, void> {
+    const { signal } = running
     let reader: ReaderProcess | undefined
     let isReusable = true
     let timer: NodeJS.Timeout | undefined
@@ -97,6 +98,7 @@ export class ReaderPool {
       const chunks = reader.read(owner, job, (ownTime) => {
         slot.begin(stop, ownTime)
         background?.onStart(ownTime)
+        running.onRead?.()
       })
       const outcome = yield* preemptible(slot, chunks)
       isReusable = true
