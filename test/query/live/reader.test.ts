@@ -1,7 +1,8 @@
-/** Which reads of live statements are long, and are preempted while others wait. */
+/** Reads of live statements: which are long, and are preempted while others wait; as of when copies were read. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type Copies, NO_COPIES } from '../../../packages/server/src/query/catalogue/licences.ts'
 import type { LiveReadRequest, LiveReply, LiveSource } from '../../../packages/server/src/query/engines/live-source.ts'
 import type { OwnTime } from '../../../packages/server/src/query/engines/slots/expectations.ts'
 import { LONG_MS } from '../../../packages/server/src/query/engines/slots/fair-slots.ts'
@@ -15,6 +16,26 @@ const EMPTY: LiveReply = { positions: new Map(), rows: [], changed: undefined, e
 function findTarget(owner: string): LiveTarget {
   const target = targetWith(false, null)
   return { ...target, owner, text: owner, read: () => ({ ...target.read(), owner }) }
+}
+
+function createReader(read: LiveSource['read'], copies: Copies = NO_COPIES): LiveReader {
+  const source: LiveSource = {
+    onCommit: () => () => {},
+    changedSince: async () => new Map(),
+    compare: () => 0,
+    read,
+    trim: async () => {},
+    logged: [],
+  }
+  return new LiveReader({
+    source,
+    copies,
+    limits: DEFAULT_LIVE_LIMITS,
+    observe: () => {},
+    milliseconds: 30_000,
+    concurrency: 4,
+    catchUpAuditLog: async () => {},
+  })
 }
 
 test('a read that waits for a process or for the processor is not long, however long that takes', async () => {
@@ -32,22 +53,7 @@ test('a read that waits for a process or for the processor is not long, however 
       return sleep(LONG_MS + 200, EMPTY, { signal })
     },
   }
-  const source: LiveSource = {
-    onCommit: () => () => {},
-    changedSince: async () => new Map(),
-    compare: () => 0,
-    read: (request, signal) => works[request.owner]?.(request, signal) ?? Promise.resolve(EMPTY),
-    trim: async () => {},
-    logged: [],
-  }
-  const reader = new LiveReader({
-    source,
-    limits: DEFAULT_LIVE_LIMITS,
-    observe: () => {},
-    milliseconds: 30_000,
-    concurrency: 4,
-    catchUpAuditLog: async () => {},
-  })
+  const reader = createReader((request, signal) => works[request.owner]?.(request, signal) ?? Promise.resolve(EMPTY))
   const heavy = reader.readWhole(findTarget('heavy'), {})
   heavy.catch(() => {})
   // The heavy read takes the only slot for long work.
@@ -56,4 +62,25 @@ test('a read that waits for a process or for the processor is not long, however 
   assert.equal(reads, 1)
   reader.close()
   await assert.rejects(heavy)
+})
+
+test('the times of copies are those of the moment at which the read began', async () => {
+  let time = 1n
+  const copies: Copies = {
+    ...NO_COPIES,
+    get times() {
+      const known = time
+      return () => known
+    },
+  }
+  const reader = createReader(async ({ background }) => {
+    // It has waited for a process, and then takes a while.
+    time = 2n
+    background?.onStart()
+    time = 3n
+    return EMPTY
+  }, copies)
+  const { times } = await reader.readWhole(findTarget('any'), {})
+  assert.equal(times('t', 1_000), 2n)
+  reader.close()
 })

@@ -1,6 +1,6 @@
 /** What results say of licences: which rows are as they were, and which are left out. */
 import type { TableView } from 'gatehouse-iql'
-import { type AccessPart, type Copies, findAccess, type TableAccess } from './licences.ts'
+import { type AccessPart, type Copies, type CopyTimes, findAccess, type TableAccess } from './licences.ts'
 
 /** One product of one table, as in `Licence` of a result. */
 export interface LicenceLabel {
@@ -63,7 +63,7 @@ function describePart(table: string, { column }: TableAccess, part: AccessPart, 
   const { rows, access, delay, product, products } = part
   const which = rows.kind === 'all' || column === undefined ? {} : { Column: column, Values: readValues(rows) }
   if (access === 'delayed') {
-    const at = copies.asOf(table, delay)
+    const at = copies.times(table, delay)
     const asOf = at === undefined ? {} : { AsOf: new Date(Number(at / 1000n)).toISOString() }
     return [{ Product: product ?? '', Table: table, Access: 'delayed', Delay: delay / 1000, ...asOf, ...which }]
   }
@@ -77,11 +77,11 @@ function readValues({
   return kind === 'not-in' ? 'others' : values
 }
 
-/** Times as of which the delayed rows of the tables are: in microseconds since the epoch. */
-export function listTimes(tables: Iterable<TableView>, copies: Copies, since: number): bigint[] {
+/** Those of the delayed rows of the tables. */
+export function listTimes(tables: Iterable<TableView>, times: CopyTimes): bigint[] {
   return [...tables].flatMap((table) =>
     (findAccess(table)?.parts ?? []).flatMap(({ access, delay }) =>
-      access === 'delayed' ? (copies.asOf(table.name, delay, since) ?? []) : [],
+      access === 'delayed' ? (times(table.name, delay) ?? []) : [],
     ),
   )
 }

@@ -150,20 +150,20 @@ export interface TableRights {
   find(table: string): TableAccess | undefined
 }
 
+/** As of when the rows of a copy are, by its table and its delay in milliseconds: in microseconds since the epoch. */
+export type CopyTimes = (table: string, delay: number) => bigint | undefined
+
 /** Copies of tables as they were some time ago. */
 export interface Copies {
   /** Changes with what `find` finds. */
   readonly version: number
   /** The copy of a table, if its rows are known. The delay is in milliseconds. */
   find(table: TableView, delay: number): TableView | undefined
-  /**
-   * A time as of which the rows of a copy are, or a moment later, if they are read after `since` by the monotonic clock: in microseconds
-   * since the epoch.
-   */
-  asOf(table: string, delay: number, since?: number): bigint | undefined
+  /** As this node knows them now: rows that are read later are as of these times, or a moment later. */
+  readonly times: CopyTimes
 }
 
-export const NO_COPIES: Copies = { version: 0, find: () => undefined, asOf: () => undefined }
+export const NO_COPIES: Copies = { version: 0, find: () => undefined, times: () => undefined }
 
 /** Tables as callers with this access see them; by that of the catalogue, which is another one after each change. */
 const LICENSED = new WeakMap<TableView, Map<TableAccess, Licensed>>()

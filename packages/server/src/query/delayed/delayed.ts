@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { TableDefinition } from '../catalogue/definition.ts'
+import type { CopyTimes } from '../catalogue/licences.ts'
 import { hasLog } from '../engines/change-log.ts'
 import { copyName } from '../engines/delayed-copies.ts'
 import type { CopyState, DelayedRows } from '../engines/delayed-rows.ts'
@@ -33,9 +34,6 @@ export class Delayed {
   #tables: readonly TableDefinition[] = []
   /** By the names of copies. */
   #states: ReadonlyMap<string, CopyState> = new Map()
-  /** The states before those, and since when they are others. */
-  #before: ReadonlyMap<string, CopyState> = new Map()
-  #readAt = 0
   /** The marks that this process has written, and when by the monotonic clock. */
   readonly #marks: Mark[] = []
   #stopKeeping: (() => void) | undefined
@@ -75,11 +73,10 @@ export class Delayed {
     return this.#states.get(copyName(table, delay))?.phase === 'open'
   }
 
-  /** A time of whose state the copy is, or of a later one, for those who read it after `since`: in microseconds since the epoch. */
-  asOf(table: string, delay: number, since = Number.POSITIVE_INFINITY): bigint | undefined {
-    const name = copyName(table, delay)
-    const states = this.#readAt <= since ? this.#states : this.#before
-    return states.get(name)?.asOf ?? this.#before.get(name)?.asOf
+  /** As this node knows them now: rows that are read later are as of these times, or a moment later. */
+  get times(): CopyTimes {
+    const states = this.#states
+    return (table, delay) => states.get(copyName(table, delay))?.asOf
   }
 
   async close(): Promise<void> {
@@ -121,10 +118,6 @@ export class Delayed {
     if (changes !== this.#changes) return this.#read()
     const before = this.#states
     this.#states = new Map(states.map((state) => [state.name, state]))
-    if (states.some(({ name, asOf }) => before.get(name)?.asOf !== asOf)) {
-      this.#before = before
-      this.#readAt = performance.now()
-    }
     const isOther = states.some((state) => (before.get(state.name)?.phase === 'open') !== (state.phase === 'open'))
     if (isOther || [...before.keys()].some((name) => !this.#states.has(name))) {
       this.version++

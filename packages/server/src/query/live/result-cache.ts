@@ -171,9 +171,8 @@ export class ResultCache {
 
   async #load(entry: Entry): Promise<LiveResult> {
     const { target, charge, reading, onStart } = entry
-    const startedAt = performance.now()
-    const { next, positions } = await readState(target, this.#env.reader, { signal: reading.signal, onStart })
-    const result = new LiveResult(target, next, positions, this.#seal, startedAt)
+    const { next, positions, asOf } = await readState(target, this.#env.reader, { signal: reading.signal, onStart })
+    const result = new LiveResult(target, next, positions, this.#seal, asOf)
     // Dropped while it was read: the service has closed, or all waiting subscribers have left.
     if (this.#entries.get(target.identity) !== entry) throw shuttingDown()
     entry.result = result

@@ -5,7 +5,7 @@ import type { Principal, StepUpNeed } from 'gatehouse-protocol'
 import type { AttributeValues } from '../../store/accounts/user.ts'
 import { type AttributeInputs, attributeInputs } from '../catalogue/attributes.ts'
 import { describeLicences, type LicenceLabel, listTimes } from '../catalogue/licence-labels.ts'
-import { type Copies, NO_COPIES, type TableNeed, type TableRights } from '../catalogue/licences.ts'
+import { type CopyTimes, NO_COPIES, type TableNeed, type TableRights } from '../catalogue/licences.ts'
 import { type CatalogueSnapshot, visibleViews } from '../catalogue/snapshot.ts'
 import { POLLED } from '../catalogue/system-tables.ts'
 import type { ParameterSource } from '../engines/emit/parameter-source.ts'
@@ -48,8 +48,8 @@ export interface LiveTarget {
   readonly needs: readonly TableNeed[]
   /** What is said of rows that are delayed or left out, without times. */
   readonly labels: readonly LicenceLabel[]
-  /** A time as of which delayed rows are, if they were read after `since` by the monotonic clock. */
-  asOf(since: number): string | undefined
+  /** As of when its delayed rows are, with the times of the copies before they were read. */
+  asOf(times: CopyTimes): string | undefined
   /** The owner of the query when it runs. */
   readonly owner: string
   /** Whether row filters use attributes of the caller. */
@@ -83,7 +83,6 @@ export interface TargetEnv {
   readonly planner: Planner
   readonly clock: () => number
   readonly catalogue: Pick<NodeCatalogue, 'snapshot'>
-  readonly copies: Copies
 }
 
 /**
@@ -135,7 +134,7 @@ export function planTarget(
     text,
     needs: planned.licensed.length === 0 ? [] : findNeeds(planned, parameters),
     labels,
-    asOf: (since) => (labels.length === 0 ? undefined : earliest(planned.bound.tables, env.copies, since)),
+    asOf: (times) => (labels.length === 0 ? undefined : earliest(planned.bound.tables, times)),
     owner,
     usesAttributes: planned.bound.attributes.size > 0,
     stepUp: planned.stepUp,
@@ -160,8 +159,8 @@ export function planTarget(
   }
 }
 
-function earliest(tables: readonly TableView[], copies: Copies, since: number): string | undefined {
-  const [first] = listTimes(tables, copies, since).sort()
+function earliest(tables: readonly TableView[], times: CopyTimes): string | undefined {
+  const [first] = listTimes(tables, times).sort()
   return first === undefined ? undefined : new Date(Number(first / 1000n)).toISOString()
 }
 

@@ -3,14 +3,14 @@ import type { TableView } from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'
 import { altered } from '../catalogue/change.ts'
 import type { TableDefinition } from '../catalogue/definition.ts'
-import type { Copies } from '../catalogue/licences.ts'
+import { type Copies, NO_COPIES } from '../catalogue/licences.ts'
 import type { Delayed } from '../delayed/delayed.ts'
 import { copyName } from '../engines/delayed-copies.ts'
 import type { NodeCatalogue } from './node-catalogue.ts'
 
 /** What statements can read of delayed tables; nothing as long as no table is delayed. */
 export function createCopies(
-  delayed: () => Pick<Delayed, 'version' | 'isOpen' | 'asOf'> | undefined,
+  delayed: () => Pick<Delayed, 'version' | 'isOpen' | 'times'> | undefined,
   catalogue: Pick<NodeCatalogue, 'snapshot'>,
 ): Copies {
   return {
@@ -22,7 +22,9 @@ export function createCopies(
       if (!delays.includes(delay) || delayed()?.isOpen(table.name, delay) !== true) return undefined
       return { ...table, storedAs: copyName(table.name, delay), isWritable: false }
     },
-    asOf: (table, delay, since) => delayed()?.asOf(table, delay, since),
+    get times() {
+      return delayed()?.times ?? NO_COPIES.times
+    },
   }
 }
 

@@ -2,13 +2,14 @@
 
 import { Refusal } from 'gatehouse-protocol'
 import { BACKGROUND, inTurns, type Steps } from '../../../lib/turns.ts'
-import { type LiveReply, LostPosition } from '../../engines/live-source.ts'
+import { LostPosition } from '../../engines/live-source.ts'
 import { tooManyRows } from '../limits.ts'
 import { ownText } from '../results/difference.ts'
 import type { LiveResult, VoidReason } from '../results/live-result.ts'
 import { isStep, ROWS_PER_STEP } from '../results/row-steps.ts'
 import type { FamilyTarget } from '../target.ts'
 import { type Evaluation, Evaluator, type EvaluatorEnv, isTransient } from './evaluator.ts'
+import type { TimedReply } from './reader.ts'
 import { evaluateWhole } from './rerun.ts'
 
 /** No row has this route. */
@@ -95,7 +96,7 @@ export class Family extends Evaluator {
     return oldest ?? 'unclear'
   }
 
-  async #read(target: FamilyTarget, since: string): Promise<LiveReply | VoidReason | 'too much'> {
+  async #read(target: FamilyTarget, since: string): Promise<TimedReply | VoidReason | 'too much'> {
     try {
       const reply = await this.env.reader.readChanged(target.read(since))
       return reply.exceeded === 'no' ? reply : 'too much'
@@ -107,7 +108,7 @@ export class Family extends Evaluator {
     }
   }
 
-  *#route(reply: LiveReply, members: ReadonlySet<Member>, fresh: ReadonlySet<Member>): Steps<Updates> {
+  *#route(reply: TimedReply, members: ReadonlySet<Member>, fresh: ReadonlySet<Member>): Steps<Updates> {
     const updates: Updates = new Map()
     const update = (member: Member, key: string, row: string | undefined): void => {
       const rows: Map<string, string | undefined> = updates.get(member) ?? new Map()
@@ -136,7 +137,7 @@ export class Family extends Evaluator {
 
   *#apply(
     updates: Updates,
-    { positions }: LiveReply,
+    { positions, times }: TimedReply,
     given: { members: ReadonlySet<Member>; fresh: ReadonlySet<Member>; startedAt: number },
   ): Steps<LiveResult[]> {
     const { limits } = this.env.reader
@@ -151,7 +152,8 @@ export class Family extends Evaluator {
         continue
       }
       const { version } = result
-      yield* result.apply(rows, positions, { at: given.startedAt, isWanted: () => !member.hasLeft })
+      const asOf = result.target.asOf(times)
+      yield* result.apply(rows, positions, { at: given.startedAt, asOf, isWanted: () => !member.hasLeft })
       if (member.hasLeft) continue
       for (const [key, row] of rows) {
         if (count++ % ROWS_PER_STEP === ROWS_PER_STEP - 1) yield

@@ -1,5 +1,6 @@
 /** Runs the reads of live queries: within the time limit, fairly by owner, and on at most half of the readers. */
 import { Refusal } from 'gatehouse-protocol'
+import type { Copies, CopyTimes } from '../../catalogue/licences.ts'
 import type { LiveReadRequest, LiveReply, LiveSource, Positions } from '../../engines/live-source.ts'
 import type { OwnTime } from '../../engines/slots/expectations.ts'
 import { FairSlots } from '../../engines/slots/fair-slots.ts'
@@ -18,8 +19,14 @@ export interface ReaderOptions {
   readonly milliseconds: number
   /** The number of queries that can run at the same time. */
   readonly concurrency: number
+  readonly copies: Copies
   /** Copies new rows of the audit log into the table auditlog. */
   readonly catchUpAuditLog: (signal: AbortSignal) => Promise<void>
+}
+
+/** What was read, and the times of the copies before. */
+export interface TimedReply extends LiveReply {
+  readonly times: CopyTimes
 }
 
 export interface ReadOptions {
@@ -64,7 +71,7 @@ export class LiveReader {
   }
 
   /** The whole result. Refuses one that is beyond the limits. */
-  readWhole(target: LiveTarget, options: ReadOptions): Promise<LiveReply> {
+  readWhole(target: LiveTarget, options: ReadOptions): Promise<TimedReply> {
     return this.#readWhole(target, target.read(), { ...options, readsAuditLog: target.readsAuditLog })
   }
 
@@ -87,18 +94,21 @@ export class LiveReader {
     { text: statement, owner }: LiveTarget,
     read: ReturnType<LiveTarget['read']>,
     { onStart, signal: wanted, readsAuditLog }: ReadOptions & { readonly readsAuditLog: boolean },
-  ): Promise<LiveReply> {
-    const { observe, catchUpAuditLog } = this.#options
+  ): Promise<TimedReply> {
+    const { observe, catchUpAuditLog, copies } = this.#options
     const parts = this.#request(read)
     const slots = isBounded(parts.statement.cost) ? this.#short : this.#long
     const run = new TimedRead(this.#options.milliseconds)
     const ran = (outcome: string): void => observe({ statement, ms: run.elapsed, outcome, rows: 0, owner })
+    let { times } = copies
     try {
       const request = { owner: parts.owner, statement, wanted }
       const reply = await this.#take(slots, request, run, async (signal, begin) => {
+        times = copies.times
         const started = (ownTime?: OwnTime): void => {
           run.restart()
           begin(ownTime)
+          times = copies.times
           onStart?.()
         }
         this.#running++
@@ -112,7 +122,7 @@ export class LiveReader {
       if (reply.exceeded === 'rows') throw tooManyRows(this.limits)
       if (reply.exceeded === 'bytes') throw tooManyOwnBytes()
       ran('ok')
-      return reply
+      return { ...reply, times }
     } catch (error) {
       ran(error instanceof Refusal ? error.code : 'server.fault')
       throw error
@@ -120,10 +130,13 @@ export class LiveReader {
   }
 
   /** The rows of a family that have changed since a position, as they are or as they were. Rejects with LostPosition if they are not known. */
-  readChanged(parts: ReturnType<FamilyTarget['read']>): Promise<LiveReply> {
+  readChanged(parts: ReturnType<FamilyTarget['read']>): Promise<TimedReply> {
     const request = this.#request(parts)
     const run = new TimedRead(this.#options.milliseconds)
-    return this.#take(this.#short, { owner: request.owner }, run, (signal) => this.source.read(request, signal))
+    return this.#take(this.#short, { owner: request.owner }, run, async (signal) => {
+      const { times } = this.#options.copies
+      return { ...(await this.source.read(request, signal)), times }
+    })
   }
 
   close(): void {

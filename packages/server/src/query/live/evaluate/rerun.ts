@@ -75,17 +75,17 @@ export async function evaluateWhole(
   { startedAt, voidBy, ...options }: WholeEvaluation,
 ): Promise<void> {
   const { evaluator } = result
-  const { next, positions } = await readState(result.target, reader, options, result.state)
+  const { next, positions, asOf } = await readState(result.target, reader, options, result.state)
   const changes = voidBy !== undefined ? undefined : await inTurns(difference(result.state, next), BACKGROUND)
   // The result has another evaluator by now, or none.
   if (result.evaluator !== evaluator) return
-  if (changes === undefined) result.replace(next, positions, startedAt, voidBy ?? 'Definition')
-  else result.commit(next, changes, positions, startedAt)
+  if (changes === undefined) result.replace(next, positions, startedAt, voidBy ?? 'Definition', asOf)
+  else result.commit(next, changes, positions, startedAt, asOf)
 }
 
 export async function readState(target: LiveTarget, reader: LiveReader, options: ReadOptions, held?: LiveState) {
-  const { rows, positions } = await reader.readWhole(target, options)
+  const { rows, positions, times } = await reader.readWhole(target, options)
   const { isOrdered, keyNames } = target.plan
   const next = await inTurns(toState(rows, { isOrdered, hasKeys: keyNames !== null }, held), BACKGROUND)
-  return { next, positions }
+  return { next, positions, asOf: target.asOf(times) }
 }

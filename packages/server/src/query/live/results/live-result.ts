@@ -47,6 +47,13 @@ interface KeptStep extends Omit<Step, 'messages'> {
   readonly messages: WeakRef<LiveMessages>
 }
 
+interface Applying {
+  /** When the evaluation began, by the monotonic clock. */
+  readonly at: number
+  readonly asOf?: string | undefined
+  readonly isWanted: () => boolean
+}
+
 /** Longer changes are applied to a copy of the rows, in several turns. */
 const MAX_AT_ONCE = 1000
 const MAX_LENGTH_AT_ONCE = 1024 * 1024
@@ -83,7 +90,7 @@ export class LiveResult {
   #position: string | undefined
   #sealedAt = 0
   #progress: LiveMessage | undefined
-  /** Of delayed rows. */
+  /** As of when its delayed rows are, or a moment before. */
   #asOf: string | undefined
   /** By whether they answer a resume. */
   readonly #snapshots = new Map<boolean, SnapshotMessages>()
@@ -93,10 +100,9 @@ export class LiveResult {
    */
   readonly #steps = new Map<string, Promise<Step> | KeptStep>()
 
-  /** `startedAt`: when the state began to be read, by the monotonic clock. */
-  constructor(target: LiveTarget, state: LiveState, positions: Positions, seal: PositionSeal, startedAt = 0) {
+  constructor(target: LiveTarget, state: LiveState, positions: Positions, seal: PositionSeal, asOf?: string) {
     this.target = target
-    this.#asOf = target.asOf(startedAt)
+    this.#asOf = asOf
     this.#state = state
     this.#positions = positions
     this.#seal = seal
@@ -162,45 +168,45 @@ export class LiveResult {
   }
 
   /** The next state. `changes` lead to it. */
-  commit(next: LiveState, changes: Changes, positions: Positions, at: number): void {
+  commit(next: LiveState, changes: Changes, positions: Positions, at: number, asOf?: string): void {
     this.confirm(positions)
     if (changes.size === 0) return
     this.#state = next
     this.#history.add(changes, { keys: next.rows.size, bytes: next.bytes })
-    this.#advance(at)
+    this.#advance(at, asOf)
   }
 
   /** Changes rows of a result without order, if the result still has users. Undefined: the row is removed. */
   *apply(
     rows: ReadonlyMap<string, string | undefined>,
     positions: Positions,
-    { at, isWanted }: { readonly at: number; readonly isWanted: () => boolean },
+    { at, asOf, isWanted }: Applying,
   ): Steps<void> {
     if (this.#reading.has(this.#state.rows) || !isLittle(rows, this.#state)) {
       const { next, changes } = yield* withRows(this.#state, rows)
-      if (isWanted()) this.commit(next, changes, positions, at)
+      if (isWanted()) this.commit(next, changes, positions, at, asOf)
       return
     }
     const changes = new Changes()
     const held = this.#state
     let { bytes } = held
     for (const [key, row] of rows) bytes += updateRow(held.rows, key, row, changes)
-    this.commit({ ...held, bytes }, changes, positions, at)
+    this.commit({ ...held, bytes }, changes, positions, at, asOf)
   }
 
   /** A state that no changes lead to: a table was altered or truncated, its changes are not known, or the database has lost some. */
-  replace(next: LiveState, positions: Positions, at: number, reason: VoidReason): void {
+  replace(next: LiveState, positions: Positions, at: number, reason: VoidReason, asOf?: string): void {
     this.confirm(positions)
     this.#state = next
     this.#history.clear()
-    this.#advance(at)
+    this.#advance(at, asOf)
     this.#generation = this.#version
     this.#voidBy = reason
   }
 
-  #advance(at: number): void {
+  #advance(at: number, asOf: string | undefined): void {
     this.#version++
-    this.#asOf = this.target.asOf(at)
+    this.#asOf = asOf
     this.#changedAt = at
     this.#position = undefined
     this.#steps.clear()
