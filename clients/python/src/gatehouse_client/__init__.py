@@ -11,21 +11,33 @@ from .alerts import (
 )
 from .async_gate import AsyncGate
 from .auth import Auth, ClientSecret, Device, DevicePrompt, Password, RefreshToken, Token
-from .errors import AuthError, GatehouseConnectionError, GatehouseError, Position, QueryError, StepUpNeeded
+from .errors import (
+    AuthError,
+    GatehouseConnectionError,
+    GatehouseError,
+    LicenceNeeded,
+    Position,
+    QueryError,
+    StepUpNeeded,
+)
 from .feed import AsyncFeed, AsyncFeedSubscription, FeedMessage, FeedTopic, KeptMessage, PublishProgress
 from .gate import Gate, Query, Stream, Subscription, Table
+from .licence_labels import LicenceLabel
+from .licences import AgreementState, AsyncLicences, Licence, LicenceAgreement, LicenceTrial
 from .live import AsyncLive, Change, Replaced
 from .protocol import State, StateChange
 from .query import AsyncQuery, Result
 from .stream import AsyncStream, AsyncSubscription
 from .sync_alerts import Alerts
 from .sync_feed import Feed, FeedSubscription
+from .sync_licences import Licences
 from .sync_live import Live
 from .table import AsyncTable, UploadProgress, Where
 from .values import Column, Parameters, Row
 from .version import VERSION as __version__
 
 __all__ = [
+    "AgreementState",
     "Alert",
     "AlertChannel",
     "AlertDelivery",
@@ -37,6 +49,7 @@ __all__ = [
     "AsyncFeed",
     "AsyncFeedSubscription",
     "AsyncGate",
+    "AsyncLicences",
     "AsyncLive",
     "AsyncQuery",
     "AsyncStream",
@@ -57,6 +70,12 @@ __all__ = [
     "GatehouseConnectionError",
     "GatehouseError",
     "KeptMessage",
+    "Licence",
+    "LicenceAgreement",
+    "LicenceLabel",
+    "LicenceNeeded",
+    "LicenceTrial",
+    "Licences",
     "Live",
     "Parameters",
     "Password",

@@ -12,6 +12,7 @@ from .auth import Auth
 from .errors import closed_error
 from .feed import AsyncFeed, AsyncFeedSubscription
 from .http import Http
+from .licences import AsyncLicences
 from .live import AsyncLive
 from .query import AsyncQuery, Result, is_reading, read_result
 from .stream import AsyncStream
@@ -92,6 +93,11 @@ class AsyncGate:
     def feed(self, name: str) -> AsyncFeed:
         """A feed by name: publish messages, subscribe to them, read what is kept."""
         return AsyncFeed(self._http, name, self._lives.add)
+
+    @property
+    def licences(self) -> AsyncLicences:
+        """What the caller may see of market data, and how to get more."""
+        return AsyncLicences(self._http)
 
     @property
     def alerts(self) -> AsyncAlerts:

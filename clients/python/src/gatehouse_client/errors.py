@@ -10,6 +10,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 _QUERY_CODE = re.compile(r"(IQL|Data|Criteria|Limit|Request)\.")
+_LICENCE_CODES = frozenset({"Licence.Needed", "Licence.Places", "Licence.Displaced"})
 _RETRYABLE_STATUS = frozenset({429, 502, 503, 504})
 
 
@@ -108,6 +109,20 @@ class StepUpNeeded(AuthError):  # noqa: N818 - the name in the client for JavaSc
         self.max_age = max_age
 
 
+class LicenceNeeded(AuthError):  # noqa: N818 - the name in the client for JavaScript
+    """A licence for market data is needed, or all places of one are in use: ``code`` says which. On the stream it is
+    ``Licence.NotReady`` too: the rows or messages of a delay are not known yet."""
+
+    def __init__(
+        self, message: str, *, products: tuple[str, ...] = (), reason: str | None = None, **members: Any
+    ) -> None:
+        super().__init__(message, **members)
+        #: Any of which would open it; none, if no product names it.
+        self.products = products
+        #: What is missing: ``none``, ``not_yet``, ``expired``, ``disabled``, ``agreement``, ``uncovered``.
+        self.reason = reason
+
+
 class GatehouseConnectionError(GatehouseError):
     """The server cannot be reached, or the connection was lost before the reply came."""
 
@@ -164,6 +179,14 @@ def problem_error(
             message,
             acr_values=_text(members.get("AcrValues")),
             max_age=None if age is None else int(age),
+            **common,
+        )
+    if status == 403 and code in _LICENCE_CODES:
+        products = members.get("Products")
+        return LicenceNeeded(
+            message,
+            products=tuple(map(str, products)) if isinstance(products, list) else (),
+            reason=_text(members.get("Reason")),
             **common,
         )
     if "error" in members or status in (401, 403):

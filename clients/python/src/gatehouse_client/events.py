@@ -57,8 +57,8 @@ async def live_messages(http: Http, request: Mapping[str, Any]) -> AsyncGenerato
 async def feed_messages(
     http: Http, path: str, search: Mapping[str, str | int], resume: str | None
 ) -> AsyncGenerator[Mapping[str, Any], None]:
-    """Yields an empty message when the server has accepted the first request, then the messages, each with its
-    ``Position``. After a lost connection that cannot be resumed, one with ``Recovered`` alone."""
+    """Yields ``{"Opened": True}`` when the server has accepted a request, then the messages, each with its
+    ``Position``. After a lost connection that cannot be resumed, it has ``Recovered`` too."""
     position, was_open, failures = resume, False, 0
     while True:
         retry = 0.0
@@ -71,7 +71,7 @@ async def feed_messages(
             was_open = True
             events = _events(http, response)
             try:
-                yield {"Recovered": False} if is_gap else {}
+                yield {"Opened": True, "Recovered": False} if is_gap else {"Opened": True}
                 async for name, identifier, pause, data in events:
                     retry = pause
                     if name == "end":

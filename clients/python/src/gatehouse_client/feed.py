@@ -11,6 +11,7 @@ from urllib.parse import quote
 from .errors import GatehouseError
 from .events import MessageReader, feed_messages
 from .http import Http, log
+from .licence_labels import LicenceLabel, read_labels
 from .table import new_key
 from .values import encode, to_json
 
@@ -18,7 +19,7 @@ from .values import encode, to_json
 MOST_MESSAGES = 10_000
 MOST_BYTES = 8 * 1024 * 1024
 
-FeedEvent = Literal["recovered", "gap"]
+FeedEvent = Literal["recovered", "gap", "licence"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class FeedMessage:
     """The topic was removed or has expired; if ``topic`` is the pattern, all of its topics."""
     recovered: bool | None
     """Set on the first message after a lost connection: whether nothing is missing."""
+    delay: float | None = None
+    """Seconds after which the licence shows it; None: it is real-time."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ class KeptMessage:
     """None if the feed has no history."""
     time: datetime
     """When it was published."""
+    delay: float | None = None
+    """Seconds after which the licence shows it; None: it is real-time."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,11 @@ class AsyncFeedSubscription:
         self._value: Any = None
         self._position = resume
         self._is_open = False
+        self._delay: float | None = None
+        self._licences: tuple[LicenceLabel, ...] = ()
+        #: Whether ``delay`` and ``licences`` are known, and whether the connection has yet to say them.
+        self._has_label = False
+        self._awaits_label = False
         self._listeners: list[tuple[FeedEvent, Callable[[], object]]] = []
 
     @property
@@ -118,9 +128,21 @@ class AsyncFeedSubscription:
         """Where a later subscription can resume; None if the feed has no history."""
         return self._position
 
+    @property
+    def delay(self) -> float | None:
+        """Seconds after which the licence shows messages, once the first has been read; None: they are real-time. Those
+        of a pattern may differ."""
+        return self._delay
+
+    @property
+    def licences(self) -> tuple[LicenceLabel, ...]:
+        """Of a pattern, once the first message has been read: which topics are delayed, or left out."""
+        return self._licences
+
     def on(self, event: FeedEvent, listener: Callable[[], object]) -> Callable[[], None]:
         """Calls the listener after each lost connection: ``recovered`` if all that was missed follows, ``gap`` if
-        messages are missing. The returned function removes it."""
+        messages are missing; and with ``licence`` when ``delay`` or ``licences`` have changed. The returned function
+        removes it."""
         entry = (event, listener)
         self._listeners.append(entry)
         return lambda: self._listeners.remove(entry)
@@ -161,6 +183,7 @@ class AsyncFeedSubscription:
         if recovered is not None:
             self._tell("recovered" if recovered else "gap")
         removed = message.get("Removed") is True
+        self._label(message)
         if "Data" not in message and not removed:
             return None
         topic, data = message["Topic"], message.get("Data")
@@ -171,7 +194,23 @@ class AsyncFeedSubscription:
             self._values.clear()
         else:
             self._values.pop(topic, None)
-        return FeedMessage(topic, data, message.get("Position"), removed, recovered)
+        return FeedMessage(topic, data, message.get("Position"), removed, recovered, message.get("Delay"))
+
+    def _label(self, message: Mapping[str, Any]) -> None:
+        """What is delayed is said first on each connection, if anything is, and again when it changes."""
+        if "Opened" in message:
+            self._awaits_label = True
+        if "Topic" not in message:
+            return
+        is_label = message.keys().isdisjoint(("Data", "Removed", "Recovered"))
+        if not is_label and not self._awaits_label:
+            return
+        before = (self._delay, self._licences)
+        self._delay = (message.get("Delay") or None) if is_label else None
+        self._licences = read_labels(message.get("Licence")) if is_label else ()
+        if self._has_label and before != (self._delay, self._licences):
+            self._tell("licence")
+        self._has_label, self._awaits_label = True, False
 
     def _tell(self, event: FeedEvent) -> None:
         for wanted, listener in list(self._listeners):
@@ -307,7 +346,8 @@ def encode_message(topic: str, data: Any) -> bytes:
 
 
 def _kept(message: Mapping[str, Any]) -> KeptMessage:
-    return KeptMessage(message["Topic"], message["Data"], message.get("Position"), _time(message["Time"]))
+    topic, data, position = message["Topic"], message["Data"], message.get("Position")
+    return KeptMessage(topic, data, position, _time(message["Time"]), message.get("Delay"))
 
 
 def _time(text: str) -> datetime:

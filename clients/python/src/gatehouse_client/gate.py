@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from . import arrow
 from .async_gate import AsyncGate
 from .auth import Auth
+from .licence_labels import LicenceLabel
 from .portal import Portal, within
 from .protocol import State, StateChange
 from .query import AsyncQuery, Result
 from .stream import AsyncStream, AsyncSubscription, Slow
 from .sync_alerts import Alerts
 from .sync_feed import Feed
+from .sync_licences import Licences
 from .sync_live import Live
 from .table import AsyncTable, Rows, UploadProgress, Where, new_key
 from .values import Parameters, Row
@@ -98,6 +100,11 @@ class Gate:
         return Feed(self._gate.feed(name), self._portal)
 
     @property
+    def licences(self) -> Licences:
+        """What the caller may see of market data, and how to get more."""
+        return Licences(self._gate.licences, self._portal)
+
+    @property
     def alerts(self) -> Alerts:
         """The alerts of the caller."""
         return Alerts(self._gate.alerts, self._portal)
@@ -145,6 +152,11 @@ class Query:
         # Many at a time: a row costs no change of threads.
         for rows in self._portal.iterate(self._query.pieces):
             yield from rows
+
+    @property
+    def licences(self) -> tuple[LicenceLabel, ...]:
+        """What is delayed, or left out: known when the first rows have been read."""
+        return self._query.licences
 
     def rows(self) -> list[Row]:
         """All rows."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from .events import MessageReader, live_messages
 from .http import Http
+from .licence_labels import LicenceLabel, read_as_of, read_labels
 from .values import Column, Parameters, Row, RowReader, columns_of, encode_parameters
 
 
@@ -52,6 +54,8 @@ class LiveResult:
     def __init__(self) -> None:
         self.columns: tuple[Column, ...] = ()
         self.method: str | None = None
+        self.licences: tuple[LicenceLabel, ...] = ()
+        self.as_of: datetime | None = None
         self.held: dict[str, Row] = {}
         self._reader = RowReader(())
         self._pieces = _Pieces()
@@ -61,6 +65,7 @@ class LiveResult:
     def take(self, message: Mapping[str, Any]) -> Change | None:
         """The change, if the message completes one."""
         kind = message.get("Kind")
+        self.as_of = read_as_of(message.get("AsOf")) or self.as_of
         if kind == "Lost":
             self._pieces = _Pieces()
             return None
@@ -74,6 +79,8 @@ class LiveResult:
             self._is_whole, self._pieces = True, _Pieces()
             self.method = message.get("Method")
             self.columns = columns_of(message["Columns"])
+            self.licences = read_labels(message.get("Licence"))
+            self.as_of = next((label.as_of for label in self.licences if label.as_of is not None), None)
             self._reader = RowReader(self.columns)
         self._pieces.put += message.get("Put", ())
         self._pieces.remove += message.get("Remove", ())
@@ -164,6 +171,16 @@ class AsyncLive:
     def method(self) -> str | None:
         """How the server keeps it up to date, after the first change: ``keys``, ``rerun`` or ``clock``."""
         return self._result.method
+
+    @property
+    def licences(self) -> tuple[LicenceLabel, ...]:
+        """What is delayed, or left out, after the first change; empty: all rows are here, as they are now."""
+        return self._result.licences
+
+    @property
+    def as_of(self) -> datetime | None:
+        """The delayed rows are as of this time; None: no rows are delayed."""
+        return self._result.as_of
 
     def __aiter__(self) -> AsyncLive:
         return self

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .errors import AuthError, GatehouseError, StepUpNeeded, problem_error
+from .errors import AuthError, GatehouseError, LicenceNeeded, StepUpNeeded, problem_error
 
 Message = Mapping[str, Any]
 State = Literal["connecting", "online", "lapsed", "offline", "ended"]
 
 _RETRYABLE = frozenset({"Limited", "Fault", "Operation.Timeout", "Session"})
+_LICENCE_CODES = {"places": "Licence.Places", "displaced": "Licence.Displaced", "not_ready": "Licence.NotReady"}
 _TIME_SPAN = re.compile(r"(?:(\d+)\.)?(\d+):(\d+):(\d+(?:\.\d+)?)")
 
 
@@ -45,6 +46,17 @@ def message_error(message: Message, docs_url: str) -> GatehouseError:
     code, _, context = text.partition(" ")
     if code == "Authority" and context:
         need = dict(part.split("=", 1) for part in context.split(" ") if "=" in part)
+        if "licence" in need:
+            reason = need.get("reason", "none")
+            return LicenceNeeded(
+                f"{controller}/{topic} was refused: {text}",
+                code=_LICENCE_CODES.get(reason, "Licence.Needed"),
+                products=tuple(filter(None, need["licence"].split(","))),
+                reason=reason,
+                retryable=reason == "not_ready",
+                docs_url=docs_url,
+                details={"Controller": controller, "Topic": topic},
+            )
         age = need.get("max_age")
         return StepUpNeeded(
             f"{controller}/{topic} was refused: {text}",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from . import arrow
 from .errors import QueryError, problem_error
 from .http import Http
+from .licence_labels import LicenceLabel, read_labels
 from .values import Column, Parameters, Row, RowReader, columns_of, encode_parameters
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class Result:
     elapsed_ms: float
     """On the server."""
     request_id: str
+    licences: tuple[LicenceLabel, ...] = ()
+    """What is delayed, or left out; empty: all rows are here, as they are now."""
 
 
 class AsyncQuery:
@@ -53,6 +56,8 @@ class AsyncQuery:
         self._http = http
         self._statement = statement
         self._parameters = encode_parameters(parameters, named)
+        #: What is delayed, or left out: known when the first rows have been read.
+        self.licences: tuple[LicenceLabel, ...] = ()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._statement!r}>"
@@ -142,7 +147,9 @@ class AsyncQuery:
                     items = json.loads(b"[%b]" % b",".join(filter(None, arrived[start : start + _LINES])))
                     # Rows are arrays. An object is about the result: its columns first, or what went wrong last.
                     if items and isinstance(items[0], dict) and "Columns" in items[0]:
-                        reader = RowReader(columns_of(items.pop(0)["Columns"]))
+                        head = items.pop(0)
+                        reader = RowReader(columns_of(head["Columns"]))
+                        self.licences = read_labels(head.get("Licence"))
                     end = items.pop() if items and isinstance(items[-1], dict) else {}
                     if items:
                         yield [reader.of_array(values) for values in items]
@@ -182,6 +189,7 @@ def read_result(content: bytes | bytearray, http: Http, statement: str | None = 
         next=reply.get("NextCursor"),
         elapsed_ms=float(reply.get("ElapsedMs", 0)),
         request_id=str(reply.get("RequestId", "")),
+        licences=read_labels(reply.get("Licence")),
     )
 
 

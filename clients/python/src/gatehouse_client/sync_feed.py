@@ -15,6 +15,7 @@ from .feed import (
     KeptMessage,
     PublishProgress,
 )
+from .licence_labels import LicenceLabel
 from .portal import Portal, within
 
 
@@ -49,9 +50,21 @@ class FeedSubscription:
         """Where a later subscription can resume; None if the feed has no history."""
         return self._subscription.position
 
+    @property
+    def delay(self) -> float | None:
+        """Seconds after which the licence shows messages, once the first has been read; None: they are real-time. Those
+        of a pattern may differ."""
+        return self._subscription.delay
+
+    @property
+    def licences(self) -> tuple[LicenceLabel, ...]:
+        """Of a pattern, once the first message has been read: which topics are delayed, or left out."""
+        return self._subscription.licences
+
     def on(self, event: FeedEvent, listener: Callable[[], object]) -> Callable[[], None]:
         """Calls the listener after each lost connection, in the thread of the gate: ``recovered`` if all that was
-        missed follows, ``gap`` if messages are missing. The returned function removes it."""
+        missed follows, ``gap`` if messages are missing; and with ``licence`` when ``delay`` or ``licences`` have
+        changed. The returned function removes it."""
         return self._subscription.on(event, listener)
 
     def ready(self, timeout: float | None = None) -> FeedSubscription:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 
+from .licence_labels import LicenceLabel
 from .live import AsyncLive, Change
 from .portal import Portal, within
 from .values import Column, Row
@@ -30,6 +32,16 @@ class Live:
     def method(self) -> str | None:
         """How the server keeps it up to date, after the first change: ``keys``, ``rerun`` or ``clock``."""
         return self._live.method
+
+    @property
+    def licences(self) -> tuple[LicenceLabel, ...]:
+        """What is delayed, or left out, after the first change; empty: all rows are here, as they are now."""
+        return self._live.licences
+
+    @property
+    def as_of(self) -> datetime | None:
+        """The delayed rows are as of this time; None: no rows are delayed."""
+        return self._live.as_of
 
     def __iter__(self) -> Live:
         return self
