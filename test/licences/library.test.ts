@@ -103,6 +103,23 @@ onSqlite('the client library on a server with products', (place) => {
     pattern.close()
   })
 
+  test('a pattern that resumes where nothing was missed keeps its labels', async () => {
+    const trades = gate.feed<number>('Trades').subscribe('*')
+    await trades.ready()
+    await publish(server, 'Trades', 'B', 1)
+    for await (const { topic } of trades) if (topic === 'B') break
+    const resumed = gate.feed('Trades').subscribe('*', { resume: trades.position })
+    let changes = 0
+    resumed.on('licence', () => changes++)
+    const recovered = new Promise<void>((resolve) => resumed.on('recovered', resolve))
+    await resumed.ready()
+    await recovered
+    assert.deepEqual(resumed.licences, trades.licences)
+    assert.deepEqual([resumed.licences.length, resumed.delay, changes], [1, SECONDS, 0])
+    trades.close()
+    resumed.close()
+  })
+
   test('who has no licence gets LicenceNeeded, over HTTP and on streams, and not a demand for a better sign-in', async () => {
     const isNeeded = (products: readonly string[], reason: string) => (error: unknown) => {
       assert.ok(error instanceof LicenceNeeded, String(error))

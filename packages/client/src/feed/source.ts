@@ -100,7 +100,8 @@ export class FeedSource implements Channel {
     this.position = Position ?? this.position
     if (Recovered !== undefined) this.#tell(Recovered)
     if (data === undefined && !Removed) {
-      if (Delay !== undefined || Licence !== undefined) {
+      // The one that says that nothing is missing has the delay of messages, and no labels.
+      if (Recovered === undefined && (Delay !== undefined || Licence !== undefined)) {
         this.#label(Delay, Licence)
         for (const member of this.members) member.onLicences()
       }
