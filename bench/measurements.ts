@@ -7,6 +7,7 @@ import { dpop } from './dpop.ts'
 import { feeds } from './feeds.ts'
 import { identity } from './identity.ts'
 import { consoleImport, importing } from './import.ts'
+import { licenceDelays } from './licence-delays.ts'
 import { licences } from './licences.ts'
 import { live } from './live.ts'
 import { mcp } from './mcp.ts'
@@ -56,6 +57,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   ...live,
   ...alerts,
   ...licences,
+  ...licenceDelays,
   ...views,
   ...mcp,
   ...workers,

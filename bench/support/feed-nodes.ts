@@ -4,19 +4,23 @@ import { startNats } from '../../test/support/nats-server.ts'
 import { startPostgres } from '../../test/support/postgres.ts'
 import type { Checkout } from './checkout.ts'
 import type { Contender, Figures } from './compare.ts'
-import { gatehouseFeeds } from './feed-peers.ts'
+import { type FeedServer, gatehouseFeeds } from './feed-peers.ts'
 import { countMarks, markedData } from './marked-messages.ts'
 import { paced, percentiles } from './percentiles.ts'
 
 const PER_SECOND = 50
 
-/** Unloaded: a message every 20 ms. */
-export async function twoNodes(
-  name: string,
+export interface FeedNodes {
+  start(): Promise<readonly [FeedServer, FeedServer]>
+  close(): Promise<void>
+}
+
+/** `declared` is added to the declared file of both. */
+export async function openNodes(
   engine: 'postgres' | 'nats',
   checkout: Checkout,
-  milliseconds: number,
-): Promise<Contender> {
+  declared?: string,
+): Promise<FeedNodes> {
   const postgres = await startPostgres()
   const nats = engine === 'nats' ? await startNats() : undefined
   const flags = {
@@ -26,14 +30,32 @@ export async function twoNodes(
     ...(nats === undefined ? {} : { '--nats-url': nats.url }),
   }
   const [here, there] = [
-    await gatehouseFeeds(checkout, 'history', flags),
-    await gatehouseFeeds(checkout, 'history', flags),
+    await gatehouseFeeds(checkout, 'history', flags, declared),
+    await gatehouseFeeds(checkout, 'history', flags, declared),
   ]
+  return {
+    start: async () => [await here.start(), await there.start()],
+    async close() {
+      await here.close()
+      await there.close()
+      await nats?.close()
+      await postgres.stop()
+    },
+  }
+}
+
+/** Unloaded: a message every 20 ms. */
+export async function twoNodes(
+  name: string,
+  engine: 'postgres' | 'nats',
+  checkout: Checkout,
+  milliseconds: number,
+): Promise<Contender> {
+  const nodes = await openNodes(engine, checkout)
   return {
     name,
     async measure(): Promise<Figures> {
-      const one = await here.start()
-      const other = await there.start()
+      const [one, other] = await nodes.start()
       try {
         const [publisher, subscriber] = [await one.connect(), await other.connect({ token: one.tokens[0] })]
         await subscriber.subscribe()
@@ -55,11 +77,6 @@ export async function twoNodes(
         await other.stop()
       }
     },
-    async close() {
-      await here.close()
-      await there.close()
-      await nats?.close()
-      await postgres.stop()
-    },
+    close: () => nodes.close(),
   }
 }
