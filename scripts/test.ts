@@ -97,6 +97,7 @@ const LONG = [
   'licences/cut-off',
   'licences/demo',
   'licences/faults',
+  'licences/foreign',
   'licences/partition',
   'licences/simulation',
   'mail/links',

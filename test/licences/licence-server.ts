@@ -7,7 +7,7 @@ import { ADMIN, ALICE, signIn } from '../support/demo-user.ts'
 import type { TestPlace } from '../support/engines.ts'
 import { startTestServer, type TestServer, type TestServerOptions } from '../support/server.ts'
 
-const SECRET = 'the secret of a program in tests'
+export const SECRET = 'the secret of a program in tests'
 
 /** Added to each declared file. */
 export const PROGRAMS = `
