@@ -71,7 +71,11 @@ for (const [what, after, dropped, types] of [
       onError: (error) => assert.fail(String(error)),
     })
     const send = (kind: LiveMessage['kind'], data: object) =>
-      sink?.send({ kind, text: JSON.stringify(data), position: kind === 'Reset' ? undefined : 'p', bytes: 0 })
+      sink?.send({
+        ...{ kind, text: JSON.stringify(data), put: 0, removed: 0 },
+        position: kind === 'Reset' ? undefined : 'p',
+        bytes: 0,
+      })
     const notified = () =>
       writes.flatMap(({ deliveries = [] }) => deliveries.map(({ notice }) => JSON.parse(notice).type as string))
     alert.setOwner({ kind: 'present', principal: OWNER })

@@ -64,6 +64,29 @@ onEveryEngine('watches of agents', (place) => {
     assert.deepEqual([changed.put, changed.remove, changed.reset], [[{ key: ['3'], row: [3, 'drei'] }], [], false])
   })
 
+  test('at most 200 rows, or changes, are shown, 1,000 changes as JSON, and the rest is counted', async () => {
+    await write('CREATE TABLE many (id Integer PRIMARY KEY)')
+    const { id, since } = await watch({ statement: 'SELECT id FROM many' })
+    await write('INSERT INTO many SELECT i FROM generate_series(1, 1500) AS i')
+    const [, head, , ...lines] = (await client.text('changes', { id, since, wait: 20 })).split('\n')
+    assert.equal(head, '1500 new or different (+), 0 gone (-)')
+    assert.equal(lines.filter((line) => line.startsWith('+ ')).length, 200)
+    assert.match(lines.at(-1) ?? '', /^# Cut: 1300 changes more\./)
+    const { structuredContent: changed } = await client.call('changes', { id, since, format: 'json' })
+    assert.deepEqual([changed.put.length, changed.remove, changed.more], [1000, [], true])
+    const whole = await client.text('watch', { statement: 'SELECT id FROM many' })
+    assert.match(whole, /· whole\n200 rows, more follow · id Integer\n/)
+    const { structuredContent } = await client.call('watch', { statement: 'SELECT id FROM many', format: 'json' })
+    const { rows, keys, more } = structuredContent
+    assert.deepEqual([rows.length, keys.length, more], [200, 200, true])
+    await write('DELETE FROM many ALL')
+    const { structuredContent: gone } = await client.call('changes', {
+      ...{ id: structuredContent.id, since: 1, wait: 20 },
+      format: 'json',
+    })
+    assert.deepEqual([gone.put, gone.remove.length, gone.more], [[], 1000, true])
+  })
+
   test('a wait ends with the change', async () => {
     const { id, since } = await watch()
     const waiting = client.text('changes', { id, since, wait: 30 })

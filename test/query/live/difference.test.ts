@@ -196,6 +196,8 @@ test('a change of a thousand times the size of a piece arrives in pieces', async
   result.commit(full, atOnce(difference(result.state, full)), positionsAt(2), 0)
   const { messages } = await result.stepFrom(1, false)
   assert.ok(listed(messages).length > 3)
+  const counted = listed(messages).reduce((sum, { put, removed }) => sum + put + removed, 0)
+  assert.equal(counted, 300)
   for (const message of listed(messages)) applier.apply(message.text)
   assert.equal(applier.size, 300)
 })
@@ -282,6 +284,30 @@ test('a snapshot is encoded as it is read, and stays as it was when the result c
   messages.close()
   assert.deepEqual(new Set(applier.rows.map((row) => JSON.stringify(row))), new Set([`{"t":"${'a'.repeat(5000)}"}`]))
   assert.equal(SEAL.read(applier.position ?? '', result.target)?.version, version)
+})
+
+test('a snapshot with at most some rows has the first ones, in one piece, and the position of all', () => {
+  for (const isOrdered of [false, true]) {
+    const state = liveState(
+      Array.from({ length: 5000 }, (_, index) => [5000 - index, index]),
+      isOrdered,
+    )
+    const result = new LiveResult(targetWith(isOrdered, ['k']), state, positionsAt(1), SEAL)
+    const [first, ...others] = listed(result.snapshot(false, 3).messages)
+    assert.ok(first !== undefined && others.length === 0)
+    assert.deepEqual([first.put, first.removed], [3, 0])
+    const { Put: put } = JSON.parse(first.text) as { Put: { Key: number[] }[] }
+    assert.deepEqual(
+      put.map(({ Key: key }) => key),
+      [[5000], [4999], [4998]],
+    )
+    assert.equal(SEAL.read(first.position ?? '', result.target)?.version, 1)
+    assert.equal(listed(result.snapshot(false, 0).messages)[0]?.put, 0)
+    const { messages } = result.snapshot(false)
+    assert.equal(result.snapshot(false, 5000).messages, messages, 'all rows are shared')
+    const counted = listed(messages).reduce((sum, message) => sum + message.put, 0)
+    assert.equal(counted, 5000)
+  }
 })
 
 test('long work lets other work in between', async () => {

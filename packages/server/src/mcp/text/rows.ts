@@ -121,6 +121,18 @@ function csvCell(text: string): string {
   return isCut ? `${cell}…[${Buffer.byteLength(text)} bytes]` : cell
 }
 
+/**
+ * The fewest bytes that a value takes in a row, with what separates it from the next. Less than a cell may have: what is cut ends before a
+ * character, or an escape, that does not fit.
+ */
+export function leastBytes(value: Value): number {
+  const text = value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value)
+  return Math.min(text.length, CELL_BYTES - LONGEST_ESCAPE) + 1
+}
+
+/** Of one character: `\u{10ffff}`. */
+const LONGEST_ESCAPE = 10
+
 function writeJson(
   { columns, rows, hasMore: moreFollow, licence }: Rows,
   bytes: number,
@@ -180,50 +192,58 @@ function jsonRow(row: readonly Value[], columns: readonly Column[]): readonly Va
   return row.map((value, index) => jsonValue(value, columns[index]?.type))
 }
 
-/** What has changed: a line for each key whose row is gone, and for each row that is new or different. */
+/** What has changed in a result. A part of it is enough, as much as is written; the counts are those of all. */
+export interface ChangedRows {
+  readonly put: readonly Put[]
+  readonly remove: readonly Json[]
+  readonly counts: { readonly put: number; readonly remove: number }
+}
+
+/** A line for each key whose row is gone, and for each row that is new or different. */
 export function writeChanges(
   columns: readonly Column[],
-  put: readonly Put[],
-  remove: readonly Json[],
-  bytes: number,
-): string {
+  { put, remove, counts }: ChangedRows,
+  { rows, bytes }: Budget,
+): { readonly text: string; readonly shown: number } {
   const keyText = (key: Json) => csvCell(JSON.stringify(key))
   const removed = remove.map((key) => () => `- ${keyText(key)}`)
   const added = put.map(({ key, row }) => () => {
     const values = row.map((value, index) => valueText(value, columns[index]?.type))
     return `+ ${[keyText(key), ...values].join(',')}`
   })
-  const { taken, isCut } = takeWithin([...removed, ...added], bytes - 1024)
+  const { taken } = takeWithin([...removed, ...added].slice(0, rows), bytes - 1024)
   const names = columns.map(({ name }) => csvCell(name)).join(',')
-  const left = removed.length + added.length - taken.length
-  const tail = isCut ? [`# Cut: ${left} changes more. Narrow the statement, or run it with query.`] : []
-  const head = `${put.length} new or different (+), ${remove.length} gone (-)`
-  return [head, `key,${names}`, ...taken, ...tail].join('\n')
+  const left = counts.put + counts.remove - taken.length
+  const tail = left > 0 ? [`# Cut: ${left} changes more. Narrow the statement, or run it with query.`] : []
+  const head = `${counts.put} new or different (+), ${counts.remove} gone (-)`
+  return { text: [head, `key,${names}`, ...taken, ...tail].join('\n'), shown: taken.length }
 }
 
 export interface JsonChanges {
   readonly put: readonly Put[]
   readonly remove: readonly Json[]
-  /** Others did not fit. */
+  /** There are others. */
   readonly more: boolean
 }
 
-/** As JSON, of at most that many bytes. */
+/** As JSON, within the budget. */
 export function takeJsonChanges(
   columns: readonly Column[],
-  put: readonly Put[],
-  remove: readonly Json[],
-  bytes: number,
+  { put, remove, counts }: ChangedRows,
+  { rows: most, bytes }: Budget,
 ): JsonChanges {
-  const keys = remove.map(shortJson)
-  const rows = put.map(({ key, row }) => ({ key: shortJson(key), row: jsonRow(row, columns) }))
-  const { taken, isCut } = takeWithin(
+  const keys = remove.slice(0, most).map(shortJson)
+  const rows = put.slice(0, most - keys.length).map(({ key, row }) => ({
+    key: shortJson(key),
+    row: jsonRow(row, columns),
+  }))
+  const { taken } = takeWithin(
     [...keys, ...rows].map((change) => () => escapeJson(JSON.stringify(change))),
     bytes - 1024,
   )
   return {
-    put: rows.slice(0, Math.max(0, taken.length - remove.length)),
+    put: rows.slice(0, Math.max(0, taken.length - keys.length)),
     remove: keys.slice(0, taken.length),
-    more: isCut,
+    more: taken.length < counts.put + counts.remove,
   }
 }

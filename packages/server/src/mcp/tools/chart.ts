@@ -15,8 +15,7 @@ export const CHART_URI = 'ui://gatehouse/chart'
 /** In `_meta` of the result: what the page draws. */
 const CHART_DATA = 'gatehouse/chart'
 
-const MOST_DRAWN = 1_000
-const DRAWN_BYTES = 256 * 1024
+const DRAWN = { rows: 1_000, bytes: 256 * 1024 }
 const TEXT = { rows: 200, bytes: 32 * 1024 }
 /** For a model whose person sees the chart. */
 const BESIDE_CHART = { rows: 20, bytes: 4 * 1024 }
@@ -60,22 +59,23 @@ interface Drawn extends Rows {
 }
 
 async function readRows(args: Arguments, call: Call, { statements }: WatchEnv): Promise<Drawn> {
-  const read = await statements.read({ ...readStatement(args), rows: MOST_DRAWN }, call)
-  const rows = takeJsonRows(read.columns, read.rows, DRAWN_BYTES)
+  const read = await statements.read({ ...readStatement(args), rows: DRAWN.rows }, call)
+  const rows = takeJsonRows(read.columns, read.rows, DRAWN.bytes)
   return { ...read, rows, hasMore: read.hasMore || rows.length < read.rows.length }
 }
 
 async function readLive(args: Arguments, call: Call, { statements, live, store }: WatchEnv): Promise<Drawn> {
   const asked = readStatement(args)
   const started = performance.now()
-  const first = await readLiveChanges(live, asked, undefined, call, Promise.resolve(), (read) =>
+  const reading = { resume: undefined, budget: { ...DRAWN, changes: 0 } }
+  const first = await readLiveChanges(live, asked, reading, call, Promise.resolve(), (read) =>
     statements.readLive(asked, call, read),
   )
-  const { columns = [], put, position, licence } = first
-  const { rows, keys, more } = keyedRows(columns, put.slice(0, MOST_DRAWN), DRAWN_BYTES)
+  const { columns = [], position, licence } = first
+  const { rows, keys, more } = keyedRows(columns, first, DRAWN)
   return {
     ...{ columns, rows, keys, licence, tables: statements.listTables(asked.statement, call) },
-    hasMore: more || put.length > MOST_DRAWN,
+    hasMore: more,
     milliseconds: performance.now() - started,
     follow: () => store.create(call.principal, { kind: 'statement', ...asked, columns }, position),
   }

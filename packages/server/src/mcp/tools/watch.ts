@@ -5,9 +5,17 @@ import type { LiveQueries } from '../../query/index.ts'
 import type { Call } from '../protocol/features.ts'
 import type { JsonObject } from '../protocol/json.ts'
 import { counted, escapeJson } from '../text/escape.ts'
-import { type Column, licenceMember, takeJsonChanges, writeChanges, writeRows } from '../text/rows.ts'
+import {
+  type Budget,
+  type ChangedRows,
+  type Column,
+  licenceMember,
+  takeJsonChanges,
+  writeChanges,
+  writeRows,
+} from '../text/rows.ts'
 import { readFeedChanges } from '../watches/feed-changes.ts'
-import { type FirstRead, type LiveChanges, type LiveRow, readLiveChanges } from '../watches/live-changes.ts'
+import { type FirstRead, type LiveChanges, readLiveChanges } from '../watches/live-changes.ts'
 import type { Watched, WatchStore } from '../watches/watch-store.ts'
 import type { Arguments } from './arguments.ts'
 import type { AskedStatement } from './expense.ts'
@@ -23,7 +31,13 @@ export interface WatchEnv {
   readonly store: WatchStore
 }
 
+type WatchedStatement = Extract<Watched, { kind: 'statement' }>
+
 const BUDGET = { rows: 200, bytes: 32 * 1024 }
+/** A chart draws as many, and follows its rows by them. */
+const JSON_CHANGES = { rows: 1_000, bytes: BUDGET.bytes }
+/** No more than this is read. */
+const READ = { ...BUDGET, changes: JSON_CHANGES.rows }
 const MAX_WAIT = 30
 /** How often the token of a caller who waits is checked. */
 const CHECK_MS = 250
@@ -155,7 +169,8 @@ async function readState(
   readFirst: ReadFirstOf = (_, read) => statements.inTurn(call.principal, () => read(call.signal)),
 ): Promise<State> {
   if (watched.kind === 'statement') {
-    const changes = await readLiveChanges(live, watched, since, call, until, (read) => readFirst(watched, read))
+    const reading = { resume: since, budget: READ }
+    const changes = await readLiveChanges(live, watched, reading, call, until, (read) => readFirst(watched, read))
     return describeChanges(changes, watched)
   }
   const { feed, topic } = watched
@@ -179,31 +194,29 @@ async function readState(
   return { watched, position, isWhole, text, structured, count: messages.length, shown: both }
 }
 
-function describeChanges(
-  { columns, put, remove, position, licence, asOf }: LiveChanges,
-  watched: Extract<Watched, { kind: 'statement' }>,
-): State {
+function describeChanges(changes: LiveChanges, watched: WatchedStatement): State {
+  const { columns, put, counts, position, licence, asOf } = changes
+  const count = counts.put + counts.remove
   if (columns !== undefined) {
     const rows = put.slice(0, BUDGET.rows).map(({ row }) => row)
-    const whole = { columns, rows, hasMore: rows.length < put.length, licence }
+    const whole = { columns, rows, hasMore: rows.length < counts.put, licence }
     const { text, shown } = writeRows(whole, BUDGET, 'text', undefined)
-    const keyed = keyedRows(columns, put, BUDGET.bytes)
+    const keyed = keyedRows(columns, changes, BUDGET)
     const written = { text, structured: { ...keyed, ...licenceMember(licence) } }
-    const counts = { count: put.length, shown: { text: shown, json: keyed.rows.length } }
-    return { watched: { ...watched, columns }, position, isWhole: true, ...written, ...counts }
+    const both = { text: shown, json: keyed.rows.length }
+    return { watched: { ...watched, columns }, position, isWhole: true, ...written, count, shown: both }
   }
-  const lines = writeChanges(watched.columns, put, remove, BUDGET.bytes)
-  const text = asOf === undefined ? lines : `${lines}\n# as of ${asOf}`
-  const taken = takeJsonChanges(watched.columns, put, remove, BUDGET.bytes)
+  const lines = writeChanges(watched.columns, changes, BUDGET)
+  const text = asOf === undefined ? lines.text : `${lines.text}\n# as of ${asOf}`
+  const taken = takeJsonChanges(watched.columns, changes, JSON_CHANGES)
   const structured = { columns: watched.columns, ...taken, ...(asOf !== undefined && { as_of: asOf }) }
-  const shown = taken.put.length + taken.remove.length
-  const counts = { count: put.length + remove.length, shown: { text: shown, json: shown } }
-  return { watched, position, isWhole: false, text, structured, ...counts }
+  const both = { text: lines.shown, json: taken.put.length + taken.remove.length }
+  return { watched, position, isWhole: false, text, structured, count, shown: both }
 }
 
 /** A whole result, and the key of each row, by which later changes are applied. */
-export function keyedRows(columns: readonly Column[], rows: readonly LiveRow[], bytes: number) {
-  const { put, more } = takeJsonChanges(columns, rows, [], bytes)
+export function keyedRows(columns: readonly Column[], whole: ChangedRows, budget: Budget) {
+  const { put, more } = takeJsonChanges(columns, whole, budget)
   return { columns, rows: put.map(({ row }) => row), keys: put.map(({ key }) => key), more, after: null }
 }
 

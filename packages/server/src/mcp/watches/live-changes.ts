@@ -12,13 +12,13 @@ import {
   refuse,
 } from '../../query/index.ts'
 import type { Call } from '../protocol/features.ts'
-import type { Column, Value } from '../text/rows.ts'
+import { type Budget, type ChangedRows, type Column, leastBytes, type Value } from '../text/rows.ts'
 
-export interface LiveChanges {
+/** Of the rows and keys at least those that are shown. */
+export interface LiveChanges extends ChangedRows {
   /** Undefined unless the result is whole. */
   readonly columns: readonly Column[] | undefined
   readonly put: readonly LiveRow[]
-  readonly remove: readonly Json[]
   readonly position: string
   /** Of a whole result: which rows are as they were, and which are left out. */
   readonly licence: readonly LicenceLabel[]
@@ -26,7 +26,7 @@ export interface LiveChanges {
   readonly asOf: string | undefined
 }
 
-export interface LiveRow {
+interface LiveRow {
   readonly key: Json
   readonly row: readonly Value[]
 }
@@ -36,13 +36,22 @@ export interface LiveStatement {
   readonly parameters: Readonly<Record<string, Json>>
 }
 
+/** How much is shown: rows of a whole result, or changes, and the bytes of either. */
+interface LiveBudget extends Budget {
+  readonly changes: number
+}
+
+/** Who reads. */
+type Caller = Pick<Call, 'principal' | 'address' | 'signal'>
+
 const ENCODING = { rows: 'arrays', integers: 'strings' } as const
 const MAX_RATE = 5
 
 export function liveRequest(
   { statement, parameters }: LiveStatement,
   resume: string | undefined,
-  call: Call,
+  mostRows: number,
+  call: Caller,
 ): LiveRequest {
   const values = new Map<string, ParameterInput>()
   for (const [name, value] of Object.entries(parameters)) values.set(name, parameterInput(value))
@@ -54,6 +63,7 @@ export function liveRequest(
     parameters: values,
     maxRate: MAX_RATE,
     resume,
+    mostRows,
     encoding: ENCODING,
     connectionId: requestId,
     requestId,
@@ -67,26 +77,33 @@ export type FirstRead<Result> = (signal: AbortSignal, onReading?: () => void) =>
 /** Runs the first read, in the caller's turn for example. */
 export type ReadFirst = <Result>(read: FirstRead<Result>) => Promise<Result>
 
+interface Reading {
+  /** The position to go on from. */
+  readonly resume: string | undefined
+  readonly budget: LiveBudget
+}
+
 /** Whole without `resume`, or if that is not known any more. Waits for a change until `until` resolves. */
 export async function readLiveChanges(
-  live: LiveQueries,
+  live: Pick<LiveQueries, 'subscribe'>,
   statement: LiveStatement,
-  resume: string | undefined,
-  call: Call,
+  { resume, budget }: Reading,
+  call: Caller,
   until: Promise<unknown>,
   readFirst: ReadFirst,
 ): Promise<LiveChanges> {
-  const collector = new Collector()
+  const collector = new Collector(budget)
   let subscription: RunningSubscription | undefined
   try {
     const first = await readFirst(async (signal, onReading) => {
-      const request = liveRequest(statement, resume, { ...call, signal })
+      // With one row more than is shown, it is known that there are more.
+      const request = liveRequest(statement, resume, budget.rows + 1, { ...call, signal })
       subscription = await live.subscribe({ ...request, onReading }, collector)
       const message = await collector.next(aborted(signal))
       if (message === undefined) throw refuse('Limit.Cancelled', 'The client closed the connection')
       return message
     })
-    if (first.columns !== undefined || first.put.length + first.remove.length > 0) return first
+    if (first.columns !== undefined || first.counts.put + first.counts.remove > 0) return first
     return (await collector.next(until)) ?? first
   } finally {
     subscription?.close()
@@ -103,43 +120,35 @@ function aborted(signal: AbortSignal): Promise<void> {
 /** Puts the pieces of a message together. */
 class Collector implements SubscriberSink<LiveMessage> {
   readonly maySend = true
-  #columns: readonly Column[] | undefined
-  #put: LiveRow[] = []
-  #remove: Json[] = []
-  #licence: readonly LicenceLabel[] = []
+  readonly #budget: LiveBudget
+  #pieces: Pieces
   readonly #whole: LiveChanges[] = []
   #error: Refusal | undefined
   #wake: (() => void) | undefined
 
-  send({ kind, text, position }: LiveMessage): void {
+  constructor(budget: LiveBudget) {
+    this.#budget = budget
+    this.#pieces = new Pieces(budget)
+  }
+
+  send(message: LiveMessage): void {
+    const { kind, position } = message
     if (kind === 'Progress') return
     if (kind === 'Reset') {
-      this.#clear()
+      this.#pieces = new Pieces(this.#budget)
       this.#whole.length = 0
       return
     }
-    const message = readMessage(text)
-    if (kind === 'Snapshot') this.#columns ??= message.columns
-    if (message.licence.length > 0) this.#licence = message.licence
-    this.#put.push(...message.put)
-    this.#remove.push(...message.remove)
+    this.#pieces.add(message)
     if (position === undefined) return
-    const [columns, put, remove] = [this.#columns, this.#put, this.#remove]
-    this.#whole.push({ columns, put, remove, position, licence: this.#licence, asOf: message.asOf })
-    this.#clear()
+    this.#whole.push(this.#pieces.finish(position))
+    this.#pieces = new Pieces(this.#budget)
     this.#wake?.()
   }
 
   end(reason: Refusal): void {
     this.#error = reason
     this.#wake?.()
-  }
-
-  #clear(): void {
-    this.#columns = undefined
-    this.#put = []
-    this.#remove = []
-    this.#licence = []
   }
 
   /** The next message; undefined if none has come until then. */
@@ -158,6 +167,71 @@ class Collector implements SubscriberSink<LiveMessage> {
           this.#wake = resolve
         }),
       ])
+    }
+  }
+}
+
+/** The pieces of one message. Those of which nothing is shown are counted, and not parsed: there may be a hundred thousand rows. */
+class Pieces {
+  #columns: readonly Column[] | undefined
+  #licence: readonly LicenceLabel[] = []
+  #asOf: string | undefined
+  readonly #put: Shown<LiveRow>
+  readonly #remove: Shown<Json>
+  readonly #counts = { put: 0, remove: 0 }
+  #isBegun = false
+
+  constructor({ rows, changes, bytes }: LiveBudget) {
+    this.#put = new Shown<LiveRow>(Math.max(rows + 1, changes), bytes, ({ row }) => row)
+    this.#remove = new Shown<Json>(changes, bytes, (key) => [key])
+  }
+
+  add({ kind, text, put, removed }: LiveMessage): void {
+    // What is said of all rows is in the first one.
+    const isFirst = !this.#isBegun
+    this.#isBegun = true
+    this.#counts.put += put
+    this.#counts.remove += removed
+    if (!isFirst && !(put > 0 && this.#put.hasRoom) && !(removed > 0 && this.#remove.hasRoom)) return
+    const message = readMessage(text)
+    if (isFirst) {
+      if (kind === 'Snapshot') this.#columns = message.columns
+      this.#licence = message.licence
+      this.#asOf = message.asOf
+    }
+    this.#put.add(message.put)
+    this.#remove.add(message.remove)
+  }
+
+  finish(position: string): LiveChanges {
+    const [put, remove] = [this.#put.items, this.#remove.items]
+    const [columns, licence, asOf] = [this.#columns, this.#licence, this.#asOf]
+    return { columns, put, remove, counts: this.#counts, position, licence, asOf }
+  }
+}
+
+/** The first of many, as far as they can be shown. */
+class Shown<Item> {
+  readonly items: Item[] = []
+  readonly #most: number
+  readonly #valuesOf: (item: Item) => readonly Value[]
+  #bytesLeft: number
+
+  constructor(most: number, bytes: number, valuesOf: (item: Item) => readonly Value[]) {
+    this.#most = most
+    this.#bytesLeft = bytes
+    this.#valuesOf = valuesOf
+  }
+
+  get hasRoom(): boolean {
+    return this.items.length < this.#most && this.#bytesLeft > 0
+  }
+
+  add(items: readonly Item[]): void {
+    for (const item of items) {
+      if (!this.hasRoom) return
+      this.items.push(item)
+      for (const value of this.#valuesOf(item)) this.#bytesLeft -= leastBytes(value)
     }
   }
 }
@@ -198,8 +272,6 @@ function readMessage(text: string): ReadMessage {
 }
 
 /** Whether a message says that the result is another one. */
-export function isChange({ kind, text }: LiveMessage): boolean {
-  if (kind !== 'Change') return kind === 'Snapshot'
-  const { put, remove } = readMessage(text)
-  return put.length + remove.length > 0
+export function isChange({ kind, put, removed }: LiveMessage): boolean {
+  return kind === 'Snapshot' || put + removed > 0
 }

@@ -93,7 +93,8 @@ export class ResourceSubscriptions implements Subscriptions {
     const { watched, last } = await this.#env.store.find(id, call.principal)
     if (watched.kind === 'feed') return this.#openFeed(watched.feed, watched.topic, call, observer)
     const key = `${id} ${[...call.principal.scopes].sort().join(' ')}`
-    const shared = this.#shared.get(key) ?? this.#share(key, liveRequest(watched, last, call))
+    // Only that it has changed is of interest.
+    const shared = this.#shared.get(key) ?? this.#share(key, liveRequest(watched, last, 0, call))
     shared.listeners.add(observer)
     const leave = (): void => {
       shared.listeners.delete(observer)

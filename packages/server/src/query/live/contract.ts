@@ -18,6 +18,8 @@ export interface LiveRequest {
   readonly maxRate: number
   /** The position to resume at. `isPosition` says whether a text can be one. */
   readonly resume: string | undefined
+  /** How many rows a Snapshot has at most, which are the first ones; all where absent. A Change always has all. */
+  readonly mostRows?: number | undefined
   readonly encoding: LiveEncoding
   /** Statements are counted by connection and by user. */
   readonly connectionId: string
@@ -42,6 +44,9 @@ export interface LiveMessage {
   readonly kind: 'Snapshot' | 'Change' | 'Progress' | 'Reset'
   /** The JSON text of `Data`. */
   readonly text: string
+  /** How many rows its `Put` has, and how many keys its `Remove`, for those who need not parse it. */
+  readonly put: number
+  readonly removed: number
   /** Undefined for a Reset and for every piece but the last. */
   readonly position: string | undefined
   /** The memory of the text and of its encoding, which all subscribers share. */

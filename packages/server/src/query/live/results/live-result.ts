@@ -92,8 +92,8 @@ export class LiveResult {
   #progress: LiveMessage | undefined
   /** As of when its delayed rows are, or a moment before. */
   #asOf: string | undefined
-  /** By whether they answer a resume. */
-  readonly #snapshots = new Map<boolean, SnapshotMessages>()
+  /** By whether they answer a resume, and how many rows they have at most. */
+  readonly #snapshots = new Map<string, SnapshotMessages>()
   /**
    * Steps to this version, by the version before and whether they answer a resume. They are kept while they are encoded; then the
    * subscribers that are being sent them keep them alive, and are charged for them.
@@ -213,20 +213,22 @@ export class LiveResult {
     this.#snapshots.clear()
   }
 
-  /** The whole state. Subscribers that ask at the same position share it. */
-  snapshot(isAnswer: boolean): Step {
+  /** The whole state, or its first rows. Subscribers that ask for the same at the same position share it. */
+  snapshot(isAnswer: boolean, most?: number): Step {
     const { position } = this
-    const known = this.#snapshots.get(isAnswer)
-    const messages = known ?? this.#newSnapshot(position, isAnswer)
-    this.#snapshots.set(isAnswer, messages)
+    const mostRows = most !== undefined && most < this.rowCount ? most : undefined
+    const key = `${isAnswer} ${mostRows}`
+    const messages = this.#snapshots.get(key) ?? this.#newSnapshot(position, isAnswer, mostRows)
+    this.#snapshots.set(key, messages)
     return { version: this.#version, messages, isEmpty: false }
   }
 
-  #newSnapshot(position: string, isAnswer: boolean): SnapshotMessages {
+  #newSnapshot(position: string, isAnswer: boolean, mostRows: number | undefined): SnapshotMessages {
     const { method, plan, columns } = this.target
     const { rows } = this.#state
     return new SnapshotMessages(this.#state, {
       head: { method, keyNames: plan.keyNames, columns, licence: this.#describeLicence(), isAnswer },
+      mostRows,
       position,
       open: () => increment(this.#reading, rows),
       close: () => decrement(this.#reading, rows),

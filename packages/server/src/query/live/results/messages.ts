@@ -138,11 +138,17 @@ export const RESETS: Readonly<Record<ResetReason, LiveMessages>> = {
 /** One message for each reason, which all subscribers share. */
 function resetMessage(reason: ResetReason): LiveMessages {
   const text = `{"Kind":"Reset","Reason":"${reason}"}`
-  return new EncodedMessages([{ kind: 'Reset', text, position: undefined, bytes: 0 }])
+  return new EncodedMessages([{ kind: 'Reset', text, put: 0, removed: 0, position: undefined, bytes: 0 }])
 }
 
-function createMessage(kind: LiveMessage['kind'], text: string, position: string | undefined): LiveMessage {
-  return { kind, text, position, bytes: textBytes(text) + Buffer.byteLength(text) }
+function createMessage(
+  kind: LiveMessage['kind'],
+  text: string,
+  position: string | undefined,
+  put = 0,
+  removed = 0,
+): LiveMessage {
+  return { kind, text, put, removed, position, bytes: textBytes(text) + Buffer.byteLength(text) }
 }
 
 class Piece {
@@ -150,6 +156,8 @@ class Piece {
   #members = ''
   #put = ''
   #removed = ''
+  #putCount = 0
+  #removedCount = 0
   #bytes = 0
 
   constructor(kind: 'Snapshot' | 'Change') {
@@ -167,12 +175,14 @@ class Piece {
     const entry = `{"Key":${key},"Row":${row}${place}}`
     if (!this.#hasRoom(entry)) return false
     this.#put += this.#put === '' ? entry : `,${entry}`
+    this.#putCount++
     return true
   }
 
   remove(key: string): boolean {
     if (!this.#hasRoom(key)) return false
     this.#removed += this.#removed === '' ? key : `,${key}`
+    this.#removedCount++
     return true
   }
 
@@ -181,7 +191,8 @@ class Piece {
     const put = this.#put === '' && this.#kind === 'Change' ? '' : `,"Put":[${this.#put}]`
     const removed = this.#removed === '' ? '' : `,"Remove":[${this.#removed}]`
     const end = position === undefined ? ',"More":true' : `${more},"Position":"${position}"`
-    return createMessage(this.#kind, `{"Kind":"${this.#kind}"${this.#members}${put}${removed}${end}}`, position)
+    const text = `{"Kind":"${this.#kind}"${this.#members}${put}${removed}${end}}`
+    return createMessage(this.#kind, text, position, this.#putCount, this.#removedCount)
   }
 
   /** A longer entry gets a separate piece. */

@@ -9,6 +9,8 @@ import { type LiveMessages, type SnapshotHead, snapshotPiece } from './messages.
 
 export interface SnapshotEnv {
   readonly head: SnapshotHead
+  /** How many rows they have at most, which are the first ones; all where undefined. */
+  readonly mostRows: number | undefined
   readonly position: string
   /** Count the readers of the state. Its rows do not change while there are any. */
   readonly open: () => void
@@ -30,7 +32,7 @@ export class SnapshotMessages implements LiveMessages {
   constructor(state: LiveState, env: SnapshotEnv) {
     this.#state = state
     this.#env = env
-    this.#keys = state.order ?? [...state.rows.keys()]
+    this.#keys = firstKeys(state, env.mostRows)
   }
 
   /** Until the result changes, the memory is charged to the result itself. */
@@ -63,4 +65,9 @@ export class SnapshotMessages implements LiveMessages {
   close(): void {
     this.#env.close()
   }
+}
+
+function firstKeys({ rows, order }: LiveState, most: number | undefined): readonly string[] {
+  if (most === undefined) return order ?? [...rows.keys()]
+  return order?.slice(0, most) ?? [...rows.keys().take(most)]
 }

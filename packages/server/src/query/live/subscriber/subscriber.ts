@@ -336,7 +336,7 @@ export class Subscriber implements RunningSubscription, Follower, MemoryUser {
   #nextStep(): Step | Promise<Step> | undefined {
     const result = this.#result
     if (result === undefined) return undefined
-    if (this.#version === 0) return result.snapshot(this.#answers === 'not recovered')
+    if (this.#version === 0) return result.snapshot(this.#answers === 'not recovered', this.request.mostRows)
     const isAnswer = this.#answers === 'recovered'
     if (this.#version === result.version && !isAnswer) return undefined
     if (!result.covers(this.#version)) {
