@@ -5,6 +5,7 @@ import { ADMIN, signIn } from '../support/demo-user.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { agentToken, McpClient } from '../support/mcp.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 const STATEMENT = 'SELECT id, name FROM items WHERE id < :most'
 const WATCH = { statement: STATEMENT, parameters: { most: 100 } }
@@ -130,6 +131,37 @@ onEveryEngine('watches of agents', (place) => {
     assert.match(await client.error('watch', { statement: 'DELETE FROM items ALL' }), /^Request\.WritesRefused/)
     assert.match(await client.error('watch', { feed: 'Prices' }), /^mcp\.arguments/)
     assert.match(await client.error('watch', { statement: 'SELECT gen_uuid() AS u FROM items' }), /^IQL\.NotLive/)
+  })
+
+  test('the audit log names the feed and the topic of what is read and followed, also where it is refused', async () => {
+    const audited = async () => {
+      const headers = { authorization: `Bearer ${admin}` }
+      const path = '/admin/audit?event=agent.called&limit=50'
+      const reply = await fetch(`http://127.0.0.1:${server.port}${path}`, { headers })
+      const { items } = (await reply.json()) as { items: { details: Record<string, unknown> }[] }
+      return items.map(({ details: { tool, feed, topic } }) => String([tool, feed, topic]))
+    }
+    const count = async (wanted: string) => (await audited()).filter((entry) => entry === wanted).length
+    const read = { feed: 'Prices', topic: 'NYSE/AUDITED' }
+    await post('/feeds/Prices', [{ Topic: read.topic, Data: 1 }])
+    const { id, since } = await watch(read)
+    await client.text('changes', { id, since })
+    await client.text('read_feed', read)
+    await client.text('list_feeds', { feed: 'Prices', prefix: 'NYSE/AUD' })
+    for (const uri of [`gatehouse://watch/${id}`, `gatehouse://feed/${read.feed}/${read.topic}`])
+      assert.equal((await client.request('resources/read', { uri })).body.error, undefined)
+    await client.error('read_feed', { feed: 'Unknown', topic: 'x' })
+    await client.error('watch', { feed: 'Gone', topic: 'x' })
+    for (const [entry, times] of [
+      ['watch,Prices,NYSE/AUDITED', 1],
+      ['changes,Prices,NYSE/AUDITED', 1],
+      ['read_feed,Prices,NYSE/AUDITED', 1],
+      ['list_feeds,Prices,', 1],
+      ['resources/read,Prices,NYSE/AUDITED', 2],
+      ['read_feed,Unknown,x', 1],
+    ] as const)
+      await until(`it has ${entry}`, 5_000, async () => (await count(entry)) === times)
+    await until('it has the watch that is refused', 5_000, async () => (await count('watch,Gone,x')) > 0)
   })
 
   test('a grant has 20 watches', async () => {

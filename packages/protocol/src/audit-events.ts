@@ -150,6 +150,8 @@ export const AUDIT_EVENTS = {
     'An agent called a tool. `agent_audit` says what is recorded of the statement.',
     'tool',
     'tables',
+    'feed',
+    'topic',
     'rows',
     'ms',
     'statement',

@@ -138,8 +138,10 @@ function platformFeatures(
       const recorded: Recorded = {}
       return observe('resources/read', call, env, recorded, () => readWatchedNow(id, call, recorded, watching))
     },
-    feed: (name, topic, call) =>
-      observe('resources/read', call, env, {}, () => readFeed(feeds(), name, topic, undefined, call)),
+    feed(feed, topic, call) {
+      const read = () => readFeed(feeds(), feed, topic, undefined, call)
+      return observe('resources/read', call, env, { feed, topic }, read)
+    },
   }
   return {
     instructions: INSTRUCTIONS,

@@ -31,9 +31,10 @@ export function listFeedsTool(feeds: () => FeedService | undefined): ToolDefinit
       prefix: { type: 'string', maxLength: 256 },
       after: AFTER,
     }),
-    async run(args, call) {
+    async run(args, call, recorded) {
       const service = feeds()
       const name = args.text('feed')
+      recorded.feed = name
       if (name === undefined) return { text: listFeeds(service, call) }
       const prefix = args.text('prefix') ?? ''
       const view = await requireFeeds(service).openView(name, { kind: 'prefix', prefix }, call.principal, call)
@@ -76,8 +77,12 @@ export function readFeedTool(feeds: () => FeedService | undefined): ToolDefiniti
       topic: { type: 'string', minLength: 1, maxLength: 256 },
       last: { type: 'integer', minimum: 1, maximum: 100, description: 'How many; the feed needs a history.' },
     }),
-    run: (args, call) =>
-      readFeed(feeds(), args.text('feed') ?? '', args.text('topic') ?? '', args.integer('last'), call),
+    async run(args, call, recorded) {
+      const [feed = '', topic = ''] = [args.text('feed'), args.text('topic')]
+      recorded.feed = feed
+      recorded.topic = topic
+      return readFeed(feeds(), feed, topic, args.integer('last'), call)
+    },
   }
 }
 

@@ -43,6 +43,9 @@ export interface Recorded {
   /** As it runs: of a saved query, for example, or of a watch. */
   statement?: string | undefined
   tables?: readonly string[]
+  /** As the caller names them, whether or not there are such. */
+  feed?: string | undefined
+  topic?: string
 }
 
 export interface ToolDefinition {
@@ -58,6 +61,8 @@ export interface ToolDefinition {
 
 const READS = { readOnlyHint: true, openWorldHint: false }
 const MOST_RECORDED = 2_000
+/** Names of feeds and topics are shorter, unless somebody makes them up. */
+const MOST_NAMED = 256
 
 export function makeTool(definition: ToolDefinition, env: ToolEnv): Tool {
   const { run, example, ...shown } = definition
@@ -151,7 +156,7 @@ function describeFailure(
 
 function record(
   tool: string,
-  { tables = [], rows = 0, statement }: Outcome & Recorded,
+  { tables = [], rows = 0, statement, feed, topic }: Outcome & Recorded,
   milliseconds: number,
   { principal, address, requestId }: Call,
   { audit, auditedStatement }: ToolEnv,
@@ -169,6 +174,14 @@ function record(
     client: principal.clientId,
     address,
     requestId,
-    details: { tool, tables, rows, ms: Math.round(milliseconds), ...shown },
+    details: {
+      tool,
+      tables,
+      feed: feed?.slice(0, MOST_NAMED),
+      topic: topic?.slice(0, MOST_NAMED),
+      rows,
+      ms: Math.round(milliseconds),
+      ...shown,
+    },
   })
 }

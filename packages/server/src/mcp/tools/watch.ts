@@ -54,10 +54,11 @@ export function watchTool(env: WatchEnv): ToolDefinition {
     inputSchema: object([], { statement: STATEMENT, parameters: PARAMETERS, feed: FEED, topic: TOPIC, format: FORMAT }),
     async run(args, call, recorded) {
       const watched = readWatched(args)
+      if (watched.kind === 'feed') noteFeed(watched, recorded)
       const state = await readState(watched, undefined, call, NOW, env, (asked, read) =>
         env.statements.readLive(asked, call, read),
       )
-      noteWatched(watched, recorded, call, env)
+      if (watched.kind === 'statement') noteStatement(watched, recorded, call, env)
       const { id, since } = await env.store.create(call.principal, state.watched, state.position)
       return writeState(state, id, since, isJson(args))
     },
@@ -99,10 +100,24 @@ export function changesTool(env: WatchEnv): ToolDefinition {
   }
 }
 
-function noteWatched(watched: Watched, recorded: Recorded, call: Call, { statements }: WatchEnv): void {
-  if (watched.kind !== 'statement') return
-  recorded.statement = watched.statement
-  recorded.tables = statements.listTables(watched.statement, call)
+function noteWatched(watched: Watched, recorded: Recorded, call: Call, env: WatchEnv): void {
+  if (watched.kind === 'feed') noteFeed(watched, recorded)
+  else noteStatement(watched, recorded, call, env)
+}
+
+function noteFeed({ feed, topic }: Extract<Watched, { kind: 'feed' }>, recorded: Recorded): void {
+  recorded.feed = feed
+  recorded.topic = topic
+}
+
+function noteStatement(
+  { statement }: WatchedStatement,
+  recorded: Recorded,
+  call: Call,
+  { statements }: WatchEnv,
+): void {
+  recorded.statement = statement
+  recorded.tables = statements.listTables(statement, call)
 }
 
 const NOW = Promise.resolve()
