@@ -216,6 +216,16 @@ onEveryEngine('watches of agents', (place) => {
       method: 'POST',
       body: new URLSearchParams({ token, client_id: 'demo-cli' }),
     })
+  const refresh = async (token: string, scope: string) => {
+    const form = { grant_type: 'refresh_token', client_id: 'demo-cli', refresh_token: token, scope }
+    const reply = await fetch(`http://127.0.0.1:${server.port}/connect/token`, {
+      method: 'POST',
+      body: new URLSearchParams({ ...form, resource: `${server.issuer}/mcp` }),
+    })
+    const body = (await reply.json()) as { access_token: string; refresh_token: string }
+    assert.equal(reply.status, 200, JSON.stringify(body))
+    return body
+  }
 
   test('subscriptions/listen: the acknowledgment first, then what has changed; revocation cuts it', async () => {
     const token = await agentToken(server)
@@ -242,18 +252,29 @@ onEveryEngine('watches of agents', (place) => {
     assert.equal((await messages.next()).done, true)
   })
 
+  test('subscriptions/listen: what has changed since the last call is notified, also where other URIs are still being opened', async () => {
+    const other = new McpClient(server, await agentToken(server))
+    const trade = (id: number) => ({ statement: `SELECT id FROM trades WHERE id = ${id}` })
+    const ids = await Promise.all(
+      [WATCH, trade(1), trade(2)].map(async (args) => /^watch (\S+)/.exec(await other.text('watch', args))?.[1]),
+    )
+    await write("UPDATE items SET name = 'before the stream' WHERE id = 2")
+    const uris = ids.map((id) => `gatehouse://watch/${id}`)
+    const { body, headers } = other.envelope('subscriptions/listen', {
+      notifications: { resourceSubscriptions: uris },
+    })
+    const left = new AbortController()
+    const messages = readEvents(await other.open(body, headers, left.signal))
+    assert.deepEqual((await messages.next()).value?.params.notifications.resourceSubscriptions, uris)
+    const late = setTimeout(() => left.abort(), 10_000)
+    const second = (await messages.next()).value
+    assert.deepEqual([second?.method, second?.params.uri], ['notifications/resources/updated', uris[0]])
+    clearTimeout(late)
+    left.abort()
+  })
+
   test('subscriptions/listen: a token with fewer scopes of the same grant does not share what another may read', async () => {
     const { refresh_token: first } = await signIn(server, ADMIN)
-    const refresh = async (token: string, scope: string) => {
-      const form = { grant_type: 'refresh_token', client_id: 'demo-cli', refresh_token: token, scope }
-      const reply = await fetch(`http://127.0.0.1:${server.port}/connect/token`, {
-        method: 'POST',
-        body: new URLSearchParams({ ...form, resource: `${server.issuer}/mcp` }),
-      })
-      const body = (await reply.json()) as { access_token: string; refresh_token: string }
-      assert.equal(reply.status, 200, JSON.stringify(body))
-      return body
-    }
     const whole = await refresh(first, 'Platform/Market Platform/News')
     const narrow = await refresh(whole.refresh_token, 'Platform/News')
     const [one, other] = [new McpClient(server, whole.access_token), new McpClient(server, narrow.access_token)]
@@ -268,6 +289,39 @@ onEveryEngine('watches of agents', (place) => {
     }
     assert.deepEqual(await acknowledged(one), { resourceSubscriptions: [`gatehouse://watch/${id}`] })
     assert.deepEqual(await acknowledged(other), {})
+    left.abort()
+  })
+
+  test('subscriptions/listen: a token with a role that an earlier one of its grant lacks is notified of what it sees', async () => {
+    for (const name of ['trainee', 'floor'])
+      await post('/admin/roles', { name, scopes: ['Platform/Market', 'Platform/News'] })
+    const user = { username: 'erin', password: 'a password of erin' }
+    await post('/admin/users', { ...user, roles: ['trainee'] })
+    await write('CREATE TABLE floors (id Integer PRIMARY KEY, floor Text) ROW FILTER (floor IN (:roles))')
+    const scope = 'Platform/Market'
+    const before = await refresh((await signIn(server, user)).refresh_token, scope)
+    const headers = { authorization: `Bearer ${admin}`, 'content-type': 'application/json', 'if-match': '*' }
+    const changed = await fetch(`http://127.0.0.1:${server.port}/admin/users/erin`, {
+      ...{ method: 'PATCH', headers },
+      body: JSON.stringify({ roles: ['trainee', 'floor'] }),
+    })
+    assert.equal(changed.status, 200, await changed.text())
+    const later = await refresh(before.refresh_token, scope)
+    const [one, other] = [new McpClient(server, before.access_token), new McpClient(server, later.access_token)]
+    const { structuredContent } = await one.call('watch', { statement: 'SELECT id FROM floors', format: 'json' })
+    const left = new AbortController()
+    const late = setTimeout(() => left.abort(), 20_000)
+    const streams = []
+    for (const listener of [one, other]) {
+      const notifications = { resourceSubscriptions: [`gatehouse://watch/${structuredContent.id}`] }
+      const asked = listener.envelope('subscriptions/listen', { notifications })
+      const messages = readEvents(await listener.open(asked.body, asked.headers, left.signal))
+      assert.deepEqual((await messages.next()).value?.params.notifications, notifications)
+      streams.push(messages)
+    }
+    await write("INSERT INTO floors (id, floor) VALUES (1, 'floor')")
+    assert.equal((await streams[1]?.next())?.value?.method, 'notifications/resources/updated')
+    clearTimeout(late)
     left.abort()
   })
 

@@ -54,8 +54,10 @@ export interface ListenEnv {
 const PER_GRANT = 5
 const PER_NODE = 1_000
 const MOST_URIS = 20
-/** From one notification about a URI to the next. */
+/** From one notification about a URI, or the list, to the next. */
 const PAUSE_MS = 1_000
+/** The list of resources, beside URIs, none of which is empty. */
+const LIST = ''
 const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId'
 const [EXPIRED, STOPPING, GONE] = ['mcp.expired', 'mcp.stopping', 'mcp.gone']
 /** After these the client can listen again; the acknowledgment says what is left. */
@@ -100,10 +102,14 @@ export class Listeners {
       response.sendOrClose({
         text: eventText({ jsonrpc: '2.0', method, params: { ...params, _meta: { [SUBSCRIPTION]: id } } }),
       })
-    const paced = new Paced((uri) => notify('notifications/resources/updated', { uri }))
+    const paced = new Paced((what) =>
+      what === LIST
+        ? notify('notifications/resources/list_changed')
+        : notify('notifications/resources/updated', { uri: what }),
+    )
     const listening = await subscriptions.open(wanted, call, {
       updated: (uri) => paced.notify(uri),
-      listChanged: () => notify('notifications/resources/list_changed'),
+      listChanged: () => paced.notify(LIST),
       ended: () => response.end(new Refusal(GONE, 410, 'What was listened to has ended: listen again')),
     })
     const subscription: RunningSubscription = {
@@ -127,6 +133,7 @@ export class Listeners {
       ...(listening.uris.length > 0 && { resourceSubscriptions: listening.uris }),
     }
     notify('notifications/subscriptions/acknowledged', { notifications: honoured })
+    paced.begin()
     this.#open.add(response)
   }
 
@@ -178,31 +185,45 @@ function eventText(message: object): string {
   return `event: message\ndata: ${JSON.stringify(message)}`
 }
 
-/** At most one a second for each URI; the last one is never lost. */
+/** At most one a second for each URI, and for the list; the last one is never lost. None comes before the acknowledgment. */
 class Paced {
-  readonly #send: (uri: string) => void
+  readonly #send: (what: string) => void
+  /** What has changed while other URIs were being opened. */
+  readonly #early = new Set<string>()
+  #hasBegun = false
   readonly #timers = new Map<string, { timer: NodeJS.Timeout; isWaiting: boolean }>()
 
-  constructor(send: (uri: string) => void) {
+  constructor(send: (what: string) => void) {
     this.#send = send
   }
 
-  notify(uri: string): void {
-    const paused = this.#timers.get(uri)
+  begin(): void {
+    this.#hasBegun = true
+    for (const what of this.#early) this.notify(what)
+    this.#early.clear()
+  }
+
+  notify(what: string): void {
+    if (!this.#hasBegun) {
+      this.#early.add(what)
+      return
+    }
+    const paused = this.#timers.get(what)
     if (paused !== undefined) {
       paused.isWaiting = true
       return
     }
-    this.#send(uri)
+    this.#send(what)
     const timer = setTimeout(() => {
-      const isWaiting = this.#timers.get(uri)?.isWaiting === true
-      this.#timers.delete(uri)
-      if (isWaiting) this.notify(uri)
+      const isWaiting = this.#timers.get(what)?.isWaiting === true
+      this.#timers.delete(what)
+      if (isWaiting) this.notify(what)
     }, PAUSE_MS)
-    this.#timers.set(uri, { timer, isWaiting: false })
+    this.#timers.set(what, { timer, isWaiting: false })
   }
 
   stop(): void {
+    this.#early.clear()
     for (const { timer } of this.#timers.values()) clearTimeout(timer)
     this.#timers.clear()
   }

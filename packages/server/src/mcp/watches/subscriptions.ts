@@ -43,7 +43,7 @@ interface Shared {
 
 export class ResourceSubscriptions implements Subscriptions {
   readonly #env: SubscriptionsEnv
-  /** By the id of the watch, and the scopes of the token: tokens of one grant can have fewer. */
+  /** By the id of the watch, and the rights of the token: one of the same grant can have fewer, or those of before. */
   readonly #shared = new Map<string, Shared>()
 
   constructor(env: SubscriptionsEnv) {
@@ -92,7 +92,8 @@ export class ResourceSubscriptions implements Subscriptions {
   async #openWatch(id: string, call: Call, observer: SourceObserver): Promise<Source> {
     const { watched, last } = await this.#env.store.find(id, call.principal)
     if (watched.kind === 'feed') return this.#openFeed(watched.feed, watched.topic, call, observer)
-    const key = `${id} ${[...call.principal.scopes].sort().join(' ')}`
+    const { scopes, roles } = call.principal
+    const key = JSON.stringify([id, [...scopes].sort(), [...roles].sort()])
     // Only that it has changed is of interest.
     const shared = this.#shared.get(key) ?? this.#share(key, liveRequest(watched, last, 0, call))
     shared.listeners.add(observer)
