@@ -28,6 +28,8 @@ const ID = /^[\w-]{1,64}$/
 const PER_GRANT = 20
 const KEPT_MS = 3_600_000
 const SWEEP_MS = 60_000
+/** A use that says nothing new is noted once in this time. */
+const NOTED_MS = 300_000
 /** An assistant asks from the last one, or from the one before when it has lost an answer. */
 const KEPT_POSITIONS = 20
 
@@ -82,6 +84,7 @@ export class WatchStore {
         404,
         `There is no watch ${JSON.stringify(id)}: it ends an hour after its last use. Call watch again`,
       )
+    await this.#noteUse(row)
     const positions: Positions = JSON.parse(row.positions)
     const byNumber = new Map(positions)
     const last = positions.at(-1)?.[1]
@@ -92,6 +95,12 @@ export class WatchStore {
     // PostgreSQL takes no NUL.
     const row = ID.test(id) ? await this.#rows.find(id) : undefined
     return row?.owner === grantKey(principal) && row.used >= this.#clock() - KEPT_MS ? row : undefined
+  }
+
+  /** Reading it and listening to it are uses, too. Without effect if another call was faster. */
+  async #noteUse(row: WatchRow): Promise<void> {
+    const now = this.#clock()
+    if (row.used < now - NOTED_MS) await this.#rows.update({ ...row, used: now }, row.positions)
   }
 
   /** Keeps a position, and what is watched as it is now. Returns the number of the position. */
