@@ -13,6 +13,7 @@ const DECLARED = `${PRODUCTS}
   - { product: PRICES, client: handler, access: realtime, kind: exempt }
 feeds:
   - { name: Prices, read: Platform/Market, write: Platform/Market, keep: all, history: { messages: 100 } }
+  - { name: Plain, read: Platform/Market, write: Platform/Market, keep: all, history: { messages: 100 } }
 `.replace('products:\n', 'products:\n  - { name: PRICES, covers: [{ feed: Prices, topics: ["XNYS/*"] }] }\n')
 
 onEveryEngineInLongRuns('agents and rights', (at) => {
@@ -36,9 +37,9 @@ onEveryEngineInLongRuns('agents and rights', (at) => {
     const { status, body } = await place.query(statement, server.admin)
     assert.equal(status, 200, `${statement}: ${JSON.stringify(body)}`)
   }
-  const publish = async (topic: string, data: string) => {
+  const publish = async (topic: string, data: string, feed = 'Prices') => {
     const headers = { 'content-type': 'application/json' }
-    const path = `/feeds/Prices/${topic}`
+    const path = `/feeds/${feed}/${topic}`
     const { status, body } = await server.send('POST', path, { token: server.handler, body: { data }, headers })
     assert.equal(status, 200, JSON.stringify(body))
   }
@@ -86,6 +87,47 @@ onEveryEngineInLongRuns('agents and rights', (at) => {
     })
     return ((await reply.json()) as { access_token: string }).access_token
   }
+
+  test('uses of a feed are recorded as what they are: a stream of events, or reads', async () => {
+    const ways = async () => {
+      const { body } = await place.admin('GET', '/audit?event=licence.opened&limit=200')
+      return body.items.map(({ details }: { details: Record<string, unknown> }) => details.way)
+    }
+    const seen = (await ways()).length
+    const topic = { feed: 'Prices', topic: 'XNYS/ACME' }
+    const listener = new McpClient(server, await agentToken(server))
+    const notifications = { resourceSubscriptions: ['gatehouse://feed/Prices/XNYS/ACME'] }
+    const { body, headers } = listener.envelope('subscriptions/listen', { notifications })
+    const left = new AbortController()
+    await listener.open(body, headers, left.signal)
+    const follower = new McpClient(server, await agentToken(server))
+    const { structuredContent } = await follower.call('watch', { ...topic, format: 'json' })
+    await follower.call('changes', { id: structuredContent.id, since: 1 })
+    await until('both are recorded', 5_000, async () => (await ways()).length >= seen + 2)
+    assert.deepEqual((await ways()).slice(0, 2).sort(), ['events', 'query'])
+    left.abort()
+  })
+
+  test('a product that begins to cover a feed while a watch of it waits leaves out the rest of its topics', async () => {
+    const { structuredContent } = await client.call('watch', { feed: 'Plain', topic: '*', format: 'json' })
+    const { id, since } = structuredContent
+    const waiting = client.call('changes', { id, since, wait: 25 })
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    const covers = [{ feed: 'Plain', topics: ['OPEN/*'] }]
+    const created = await place.admin('POST', '/products', { name: 'OPEN', default: 'realtime', covers })
+    assert.equal(created.status, 201, JSON.stringify(created.body))
+    const hidden = { feed: 'Plain', topic: 'HIDDEN/a' }
+    const refused = async () => /^Licence\./.test((await client.call('read_feed', hidden)).content[0].text)
+    await until('it is covered', 5_000, refused)
+    await publish('HIDDEN/a', 'of nobody', 'Plain')
+    await publish('OPEN/a', 'of all', 'Plain')
+    const { text } = (await waiting).content[0]
+    assert.match(text, /OPEN\/a/)
+    assert.doesNotMatch(text, /of nobody/)
+    assert.match(text, /left out/)
+    const again = await client.text('changes', { id, since: since + 1 })
+    assert.match(again, /nothing has changed$/)
+  })
 
   test('a feed that a product covers: no state, no history and no list of topics without a licence, none after its end', async () => {
     await publish('XNYS/ACME', 'first')

@@ -45,60 +45,80 @@ export async function readFeedChanges(
       'feed.no_history',
       `The feed ${name} keeps nothing: it can be followed on a stream, and not be watched`,
     )
+  const watched = { feeds, name, topic, choice, call }
+  const [, epoch, place = ''] = POSITION.exec(since ?? '') ?? []
+  const changes = epoch === undefined ? undefined : await readSince(watched, epoch, place, until)
+  return changes ?? withView(watched, (view) => readWhole(view, watched))
+}
+
+interface Watched {
+  readonly feeds: FeedService
+  readonly name: string
+  readonly topic: string
+  readonly choice: TopicChoice
+  readonly call: Call
+}
+
+/** Opened for each read, and not kept while the caller waits: products may begin to cover the feed meanwhile. */
+async function withView<Result>(
+  { feeds, name, choice, call }: Watched,
+  read: (view: FeedView) => Promise<Result>,
+): Promise<Result> {
   const view = await feeds.openView(name, choice, call.principal, call)
   try {
-    return await readChanges(feeds, view, { name, topic, choice, since }, call, until)
+    return await read(view)
   } finally {
     view.close()
   }
 }
 
-interface Watched {
-  readonly name: string
-  readonly topic: string
-  readonly choice: TopicChoice
-  readonly since: string | undefined
-}
-
-async function readChanges(
-  feeds: FeedService,
-  view: FeedView,
-  { name, topic, choice, since }: Watched,
-  call: Call,
+/** Waits for messages after the place. Undefined if it is not known what followed it. */
+async function readSince(
+  watched: Watched,
+  epoch: string,
+  place: string,
   until: Promise<unknown>,
-): Promise<FeedChanges> {
-  const { keep, history } = view.definition
-  const { labels, epoch: known } = view
-  const [, epoch, place = ''] = POSITION.exec(since ?? '') ?? []
+): Promise<FeedChanges | undefined> {
+  const { feeds, name, topic, call } = watched
   const waiter = new Waiter()
-  const subscription =
-    epoch === known ? await feeds.subscribe(name, { topic }, call.principal, waiter, call) : undefined
+  const subscription = await feeds.subscribe(name, { topic }, call.principal, waiter, { ...call, way: 'query' })
   // It sends nothing before.
-  subscription?.drained()
+  subscription.drained()
   try {
-    for (let after = place; epoch === known; ) {
-      const kind = history === undefined ? 'newest' : 'history'
-      const { messages, through, isLast, hasGap } = await view.readAfter(choice, after, { kind, limit: MOST })
-      if (hasGap) break
+    for (let after = place; ; ) {
+      const page = await withView(watched, (view) => readPage(view, watched.choice, epoch, after))
+      if (page === undefined) return undefined
+      const { messages, isLast, through, labels } = page
       after = through
-      const position = `${known} ${after}`
-      if (messages.length > 0) return { isWhole: false, messages, hasMore: !isLast, position, labels }
-      if (isLast && !(await waiter.next(until))) return { isWhole: false, messages, hasMore: false, position, labels }
+      const found = { isWhole: false, messages, hasMore: !isLast, position: `${epoch} ${after}`, labels }
+      if (messages.length > 0 || (isLast && !(await waiter.next(until)))) return found
     }
   } finally {
-    subscription?.close()
+    subscription.close()
   }
+}
+
+async function readPage(view: FeedView, choice: TopicChoice, epoch: string, after: string) {
+  if (view.epoch !== epoch) return undefined
+  const kind = view.definition.history === undefined ? 'newest' : 'history'
+  const page = await view.readAfter(choice, after, { kind, limit: MOST })
+  return page.hasGap ? undefined : { ...page, labels: view.labels }
+}
+
+/** The newest message of a topic, or the first ones of a pattern. */
+async function readWhole(view: FeedView, { topic, choice }: Watched): Promise<FeedChanges> {
+  const { epoch, labels } = view
   if (choice.kind === 'topic') {
     const messages = await view.readLast(choice, 1)
-    const position = `${known} ${view.writePlace(topic, messages)}`
+    const position = `${epoch} ${view.writePlace(topic, messages)}`
     return { isWhole: true, messages, hasMore: false, position, labels }
   }
+  const kind = view.definition.keep === 'latest' ? 'newest' : 'history'
   for (let after = BEGINNING; ; ) {
-    const kind = keep === 'latest' ? 'newest' : 'history'
     const { messages, through, isLast } = await view.readAfter(choice, after, { kind, limit: MOST })
     after = through
     if (messages.length > 0 || isLast)
-      return { isWhole: true, messages, hasMore: !isLast, position: `${known} ${after}`, labels }
+      return { isWhole: true, messages, hasMore: !isLast, position: `${epoch} ${after}`, labels }
   }
 }
 

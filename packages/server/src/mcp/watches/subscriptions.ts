@@ -149,7 +149,7 @@ export class ResourceSubscriptions implements Subscriptions {
       if (isBegun) observer.updated()
     }
     const sink = { maySend: true, isOpen: true, send, sendOrClose: send, end: observer.ended }
-    const running = await service.subscribe(feed, { topic }, call.principal, sink, call)
+    const running = await service.subscribe(feed, { topic }, call.principal, sink, { ...call, way: 'events' })
     running.drained()
     setImmediate(() => {
       isBegun = true
