@@ -124,6 +124,14 @@ describe('documents of agents', () => {
     assert.match(await ask(101, '192.0.2.1'), /404/)
   })
 
+  test('Hostile: new ones from all addresses of one network of IPv6 are those of one address', async () => {
+    const documents = open()
+    const ask = (index: number, address: string) => reason(documents, `${server.origin}/six/${index}`, address)
+    for (let index = 0; index < 10; index++) assert.match(await ask(index, `2001:db8::${index + 1}`), /404/)
+    assert.match(await ask(10, '2001:db8::ffff:1'), /http\.too_many_requests/)
+    assert.match(await ask(10, '2001:db8:0:1::1'), /404/)
+  })
+
   test('Hostile: redirects, huge and slow documents, other types, other ids', async () => {
     const cases: [RegExp, object | Parameters<DocumentServer['documents']['set']>[1]][] = [
       [/The answer is 302/, (_request: unknown, response: Reply) => response.writeHead(302, { location: id }).end()],

@@ -2,6 +2,7 @@
 import { type Clock, documentHost, Refusal } from 'gatehouse-protocol'
 import { SlidingWindow } from '../../http/limits/sliding-window.ts'
 import type { Resolve } from '../../http/outgoing/guarded-request.ts'
+import { addressNetwork } from '../../lib/network.ts'
 import type { ClientMetadata } from '../../store/clients/client-metadata.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { DocumentUnavailable, RemoteDocuments } from '../remote-keys/remote-documents.ts'
@@ -61,7 +62,7 @@ export function createAgentDocuments({ clock, metrics, allowPrivate, onFailure, 
   /** Fetches of documents are requests to others, which anybody can cause. */
   function count(address: string): void {
     for (const [key, budget] of [
-      [`address ${address}`, OF_ADDRESS],
+      [`address ${addressNetwork(address)}`, OF_ADDRESS],
       ['node', OF_NODE],
     ] as const) {
       const { allowed, seconds } = fetched.take(key, budget)
