@@ -74,7 +74,7 @@ async function readLive(args: Arguments, call: Call, { statements, live, store }
   const { columns = [], position, licence } = first
   const { rows, keys, more } = keyedRows(columns, first, DRAWN)
   return {
-    ...{ columns, rows, keys, licence, tables: statements.listTables(asked.statement, call) },
+    ...{ columns, rows, keys, licence, tables: await statements.listTables(asked.statement, call) },
     hasMore: more,
     milliseconds: performance.now() - started,
     follow: () => store.create(call.principal, { kind: 'statement', ...asked, columns }, position),

@@ -5,6 +5,7 @@ import { type Json, parseExactly } from '../../lib/exact-json.ts'
 import { createSemaphore, type Semaphore } from '../../lib/semaphore.ts'
 import {
   type Planned,
+  type Planning,
   parameterInput,
   permit,
   type QueryResult,
@@ -14,6 +15,7 @@ import {
   readCursor,
   refuse,
   run,
+  whenPlanned,
   writeCursor,
 } from '../../query/index.ts'
 import type { Trace } from '../../telemetry/trace.ts'
@@ -39,6 +41,9 @@ export interface ReadRows extends Rows {
   /** The cursor for what follows the first `shown` of these rows. */
   readonly writeAfter: (shown: number) => string
 }
+
+/** Whose rights a statement is planned with. */
+type PlanningCall = Pick<Call, 'principal' | 'address' | 'requestId'>
 
 const ENCODING = { format: 'ndjson', rows: 'arrays', integers: 'strings' } as const
 /** More would not be shown: cells are cut, and so are texts. */
@@ -94,23 +99,21 @@ export class Statements {
   }
 
   async #requireCheap({ statement }: AskedStatement, call: Call): Promise<void> {
-    const planned = this.#plan(statement, call)
+    const planned = await this.#plan(statement, call)
     await this.#expense.check(planned, (table, most) => this.#countRows(table, most, call))
   }
 
   /** The tables that a statement names. */
-  listTables(statement: string, call: Call): readonly string[] {
-    return this.#plan(statement, call).bound.tables.map(({ name }) => name)
+  async listTables(statement: string, call: PlanningCall): Promise<readonly string[]> {
+    const { bound } = await this.#plan(statement, call)
+    return bound.tables.map(({ name }) => name)
   }
 
-  #plan(statement: string, { principal, address, requestId }: Call): Planned {
-    return permit(
-      {
-        ...{ principal, address, requestId, encoding: ENCODING },
-        plan: (planning) => ({ planned: planning.planAtOnce(statement), valueSets: [], limits: NO_ROWS }),
-      },
-      this.#query.sessionParts,
-    ).planned
+  /** A long statement in turns: others are served meanwhile. */
+  #plan(statement: string, { principal, address, requestId }: PlanningCall): Planned | Promise<Planned> {
+    const call = { principal, address, requestId, encoding: ENCODING }
+    const plan = (planning: Planning) => ({ planned: planning.plan(statement), valueSets: [], limits: NO_ROWS })
+    return whenPlanned(() => permit({ ...call, plan }, this.#query.sessionParts).planned)
   }
 
   async #explain({ statement: asked, parameters }: ReadRequest, call: Call): Promise<string> {

@@ -58,7 +58,7 @@ export function watchTool(env: WatchEnv): ToolDefinition {
       const state = await readState(watched, undefined, call, NOW, env, (asked, read) =>
         env.statements.readLive(asked, call, read),
       )
-      if (watched.kind === 'statement') noteStatement(watched, recorded, call, env)
+      if (watched.kind === 'statement') await noteStatement(watched, recorded, call, env)
       const { id, since } = await env.store.create(call.principal, state.watched, state.position)
       return writeState(state, id, since, isJson(args))
     },
@@ -85,7 +85,7 @@ export function changesTool(env: WatchEnv): ToolDefinition {
     }),
     async run(args, call, recorded) {
       const watch = await env.store.find(args.text('id') ?? '', call.principal)
-      noteWatched(watch.watched, recorded, call, env)
+      await noteWatched(watch.watched, recorded, call, env)
       const waiting = new Waiting((args.number('wait') ?? 0) * 1000, call)
       try {
         const since = watch.position(args.number('since') ?? 0)
@@ -100,9 +100,9 @@ export function changesTool(env: WatchEnv): ToolDefinition {
   }
 }
 
-function noteWatched(watched: Watched, recorded: Recorded, call: Call, env: WatchEnv): void {
+async function noteWatched(watched: Watched, recorded: Recorded, call: Call, env: WatchEnv): Promise<void> {
   if (watched.kind === 'feed') noteFeed(watched, recorded)
-  else noteStatement(watched, recorded, call, env)
+  else await noteStatement(watched, recorded, call, env)
 }
 
 function noteFeed({ feed, topic }: Extract<Watched, { kind: 'feed' }>, recorded: Recorded): void {
@@ -110,14 +110,14 @@ function noteFeed({ feed, topic }: Extract<Watched, { kind: 'feed' }>, recorded:
   recorded.topic = topic
 }
 
-function noteStatement(
+async function noteStatement(
   { statement }: WatchedStatement,
   recorded: Recorded,
   call: Call,
   { statements }: WatchEnv,
-): void {
+): Promise<void> {
   recorded.statement = statement
-  recorded.tables = statements.listTables(statement, call)
+  recorded.tables = await statements.listTables(statement, call)
 }
 
 const NOW = Promise.resolve()
@@ -258,7 +258,7 @@ function isJson(args: Arguments): boolean {
 /** The whole result of a watch, for its resource. */
 export async function readWatchedNow(id: string, call: Call, recorded: Recorded, env: WatchEnv): Promise<Outcome> {
   const { watched } = await env.store.find(id, call.principal)
-  noteWatched(watched, recorded, call, env)
+  await noteWatched(watched, recorded, call, env)
   const { text, shown } = await readState(watched, undefined, call, NOW, env)
   return { text, rows: shown.text }
 }
