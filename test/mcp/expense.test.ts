@@ -5,6 +5,7 @@ import { ADMIN, signIn } from '../support/demo-user.ts'
 import { onEveryEngine, openPlace } from '../support/engines.ts'
 import { agentToken, type Envelope, McpClient } from '../support/mcp.ts'
 import { createTestClock, startTestServer, type TestServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 const FORMS = { capabilities: { elicitation: {} } }
 const SCAN = 'SELECT DISTINCT venue FROM trades'
@@ -154,6 +155,33 @@ onEveryEngine('long statements of agents', (place) => {
       assert.equal(most, 2)
       for (const { body } of await answered)
         assert.match(body.result.inputRequests?.run.params.message ?? JSON.stringify(body), /It has run for 2 s/)
+    } finally {
+      await server.stop()
+    }
+  })
+
+  test('what a watch or a live chart reads whole is counted among the two statements of a user, too', async () => {
+    const flags = { '--demo': 'true', '--limit-mcp': '', '--agent-scan-rows': '1000', '--agent-seconds': '3' }
+    const server = await startTestServer(place(), { flags })
+    try {
+      const client = new McpClient(server, await agentToken(server))
+      const admin = (await signIn(server, ADMIN)).access_token
+      const watch = (statement: string) =>
+        client.request('tools/call', { name: 'watch', arguments: { statement } }, FORMS)
+      const heavy = (at: number) =>
+        `SELECT count(*) AS counted${at} FROM instruments a CROSS JOIN instruments b CROSS JOIN instruments c CROSS JOIN instruments d CROSS JOIN instruments e CROSS JOIN instruments f WHERE a.symbol > b.symbol`
+      const order: string[] = []
+      const ended = (name: string) => () => order.push(name)
+      const running = [1, 2].map((at) => watch(heavy(at)).then(ended('heavy')))
+      await until('both run', 5_000, async () => {
+        const headers = { authorization: `Bearer ${admin}` }
+        const reply = await fetch(`http://127.0.0.1:${server.port}/admin/queries`, { headers })
+        return (await reply.text()).split('AS counted').length - 1 === 2
+      })
+      const { body } = await watch(SCAN).finally(ended('whole'))
+      await Promise.all(running)
+      assert.match(body.result.inputRequests?.run.params.message ?? JSON.stringify(body), /It reads all of trades/)
+      assert.equal(order[0], 'heavy')
     } finally {
       await server.stop()
     }

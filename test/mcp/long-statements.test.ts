@@ -7,7 +7,7 @@ import { onEveryEngine } from '../support/engines.ts'
 
 const RULES = { scans: 'ask', rows: 1_000_000, milliseconds: 10_000 } as const
 
-onEveryEngine('long statements of agents', (place) => {
+onEveryEngine('plans of agents', (place) => {
   let server: QueryServer
   before(async () => {
     server = await startQueryServer(place())

@@ -89,8 +89,11 @@ export class Statements {
     const { rules } = this.#expense
     const isFree = readAnswer(asked, call) || rules.scans === 'run'
     try {
-      if (!isFree) await this.#requireCheap(asked, call)
-      return await this.inTurn(call.principal, () => (isFree ? read(call.signal) : readWithin(rules, call, read)))
+      return await this.inTurn(call.principal, async () => {
+        if (isFree) return read(call.signal)
+        await this.#requireCheap(asked, call)
+        return readWithin(rules, call, read)
+      })
     } catch (error) {
       if (!(error instanceof Expensive)) throw error
       const plan = await this.#explain({ ...asked, rows: 0 }, call)
