@@ -269,6 +269,9 @@ onEveryEngine('watches of agents', (place) => {
     const late = setTimeout(() => left.abort(), 10_000)
     const second = (await messages.next()).value
     assert.deepEqual([second?.method, second?.params.uri], ['notifications/resources/updated', uris[0]])
+    const again = readEvents(await other.open(body, headers, left.signal))
+    assert.equal((await again.next()).value?.method, 'notifications/subscriptions/acknowledged')
+    assert.equal((await again.next()).value?.params.uri, uris[0], 'a second stream, that of a client that came back')
     clearTimeout(late)
     left.abort()
   })

@@ -39,6 +39,8 @@ interface SourceObserver {
 interface Shared {
   readonly listeners: Set<SourceObserver>
   readonly running: Promise<RunningSubscription>
+  /** Since it began. */
+  hasChanged: boolean
 }
 
 export class ResourceSubscriptions implements Subscriptions {
@@ -94,8 +96,11 @@ export class ResourceSubscriptions implements Subscriptions {
     if (watched.kind === 'feed') return this.#openFeed(watched.feed, watched.topic, call, observer)
     const { scopes, roles } = call.principal
     const key = JSON.stringify([id, [...scopes].sort(), [...roles].sort()])
+    const known = this.#shared.get(key)
+    // What the others were notified of before, this one was not.
+    const isLate = known?.hasChanged === true
     // Only that it has changed is of interest.
-    const shared = this.#shared.get(key) ?? this.#share(key, liveRequest(watched, last, 0, call))
+    const shared = known ?? this.#share(key, liveRequest(watched, last, 0, call))
     shared.listeners.add(observer)
     const leave = (): void => {
       shared.listeners.delete(observer)
@@ -107,6 +112,7 @@ export class ResourceSubscriptions implements Subscriptions {
       leave()
       throw error
     })
+    if (isLate) observer.updated()
     return { close: leave, setPrincipal: (principal) => running.setPrincipal(principal) }
   }
 
@@ -122,7 +128,9 @@ export class ResourceSubscriptions implements Subscriptions {
       {
         maySend: true,
         send: (message: LiveMessage) => {
-          if (isChange(message)) for (const observer of listeners) observer.updated()
+          if (!isChange(message)) return
+          shared.hasChanged = true
+          for (const observer of listeners) observer.updated()
         },
         // Listeners then read it again, and get the reason for its end.
         end() {
@@ -134,7 +142,7 @@ export class ResourceSubscriptions implements Subscriptions {
         },
       },
     )
-    const shared: Shared = { listeners, running }
+    const shared: Shared = { listeners, running, hasChanged: false }
     this.#shared.set(key, shared)
     running.catch(drop)
     return shared
