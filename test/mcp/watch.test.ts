@@ -276,6 +276,20 @@ onEveryEngine('watches of agents', (place) => {
     left.abort()
   })
 
+  test('subscriptions/listen: what was published since the last call of the watch of a feed is notified', async () => {
+    const { id } = await watch({ feed: 'Prices', topic: 'NYSE/ACME' })
+    await publish({ p: 6 })
+    const notifications = { resourceSubscriptions: [`gatehouse://watch/${id}`] }
+    const { body, headers } = client.envelope('subscriptions/listen', { notifications })
+    const left = new AbortController()
+    const late = setTimeout(() => left.abort(), 10_000)
+    const messages = readEvents(await client.open(body, headers, left.signal))
+    assert.deepEqual((await messages.next()).value?.params.notifications, notifications)
+    assert.equal((await messages.next()).value?.method, 'notifications/resources/updated')
+    clearTimeout(late)
+    left.abort()
+  })
+
   test('subscriptions/listen: a token with fewer scopes of the same grant does not share what another may read', async () => {
     const { refresh_token: first } = await signIn(server, ADMIN)
     const whole = await refresh(first, 'Platform/Market Platform/News')

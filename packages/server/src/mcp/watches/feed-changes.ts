@@ -51,6 +51,21 @@ export async function readFeedChanges(
   return changes ?? withView(watched, (view) => readWhole(view, watched))
 }
 
+/** Whether something was published after a position, or it is not known what was. */
+export async function hasFeedChanges(
+  feeds: FeedService,
+  name: string,
+  topic: string,
+  since: string,
+  call: Call,
+): Promise<boolean> {
+  const choice = topicChoice(topic)
+  const [, epoch, place = ''] = POSITION.exec(since) ?? []
+  if (choice === undefined || epoch === undefined) return true
+  const page = await withView({ feeds, name, topic, choice, call }, (view) => readPage(view, choice, epoch, place))
+  return page === undefined || page.messages.length > 0
+}
+
 interface Watched {
   readonly feeds: FeedService
   readonly name: string

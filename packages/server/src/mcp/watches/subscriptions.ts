@@ -4,6 +4,7 @@ import type { FeedService } from '../../feeds/feeds.ts'
 import type { LiveMessage, QueryService } from '../../query/index.ts'
 import type { Call } from '../protocol/features.ts'
 import type { Listening, Observer, Subscriptions } from '../protocol/listen.ts'
+import { hasFeedChanges } from './feed-changes.ts'
 import { isChange, liveRequest } from './live-changes.ts'
 import type { WatchStore } from './watch-store.ts'
 
@@ -93,7 +94,7 @@ export class ResourceSubscriptions implements Subscriptions {
 
   async #openWatch(id: string, call: Call, observer: SourceObserver): Promise<Source> {
     const { watched, last } = await this.#env.store.find(id, call.principal)
-    if (watched.kind === 'feed') return this.#openFeed(watched.feed, watched.topic, call, observer)
+    if (watched.kind === 'feed') return this.#openFeed(watched.feed, watched.topic, call, observer, last)
     const { scopes, roles } = call.principal
     const key = JSON.stringify([id, [...scopes].sort(), [...roles].sort()])
     const known = this.#shared.get(key)
@@ -148,7 +149,8 @@ export class ResourceSubscriptions implements Subscriptions {
     return shared
   }
 
-  async #openFeed(feed: string, topic: string, call: Call, observer: SourceObserver): Promise<Source> {
+  /** `last`: the position of the last call, after which something may have been published. */
+  async #openFeed(feed: string, topic: string, call: Call, observer: SourceObserver, last?: string): Promise<Source> {
     const service = this.#env.feeds()
     if (service === undefined) throw new Refusal('feed.unknown', 404, 'This server has no feeds')
     let isBegun = false
@@ -162,6 +164,12 @@ export class ResourceSubscriptions implements Subscriptions {
     setImmediate(() => {
       isBegun = true
     })
+    try {
+      if (last !== undefined && (await hasFeedChanges(service, feed, topic, last, call))) observer.updated()
+    } catch (error) {
+      running.close()
+      throw error
+    }
     return { close: () => running.close(), setPrincipal: (principal) => running.setPrincipal(principal) }
   }
 }
