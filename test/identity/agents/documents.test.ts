@@ -132,6 +132,14 @@ describe('documents of agents', () => {
     assert.match(await ask(10, '2001:db8:0:1::1'), /404/)
   })
 
+  test('Hostile: thousands that are refused take no place of one that is cached', async () => {
+    const documents = open()
+    await documents.read(id, '192.0.2.9')
+    for (let index = 0; index < 2_500; index++) await reason(documents, `${server.origin}/many/${index}`)
+    await documents.read(id, '192.0.2.9')
+    assert.equal(server.fetched.filter((path) => path === '/agent.json').length, 1)
+  })
+
   test('Hostile: redirects, huge and slow documents, other types, other ids', async () => {
     const cases: [RegExp, object | Parameters<DocumentServer['documents']['set']>[1]][] = [
       [/The answer is 302/, (_request: unknown, response: Reply) => response.writeHead(302, { location: id }).end()],

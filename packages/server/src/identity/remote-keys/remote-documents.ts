@@ -75,9 +75,11 @@ export class RemoteDocuments<Document extends NonNullable<unknown>> {
     return this.#fetched(entry, uri, options)
   }
 
-  /** Whether `get` would make a request. */
+  /** Whether `get` would make a request. What is not known takes no place by being asked about. */
   isDue(uri: string, options: FetchOptions): boolean {
-    const { cached, fetching, triedAt } = this.#findOrAddEntry(uri, options)
+    const entry = this.#entries.get(entryKey(uri, options))
+    if (entry === undefined) return true
+    const { cached, fetching, triedAt } = entry
     const now = this.#options.clock()
     if (cached !== undefined && isWithin(now, cached.at, cached.until - cached.at)) return false
     return fetching === undefined && !isWithin(now, triedAt, this.#pause(cached))
@@ -124,14 +126,18 @@ export class RemoteDocuments<Document extends NonNullable<unknown>> {
     }
   }
 
-  #findOrAddEntry(uri: string, { allowPrivate, mostBytes }: FetchOptions): Entry<Document> {
-    const key = `${allowPrivate} ${mostBytes} ${uri}`
+  #findOrAddEntry(uri: string, options: FetchOptions): Entry<Document> {
+    const key = entryKey(uri, options)
     const known = this.#entries.get(key)
     if (known !== undefined) return known
     const entry: Entry<Document> = { cached: undefined, triedAt: -Infinity, fault: '', fetching: undefined }
     this.#entries.set(key, entry)
     return entry
   }
+}
+
+function entryKey(uri: string, { allowPrivate, mostBytes }: FetchOptions): string {
+  return `${allowPrivate} ${mostBytes} ${uri}`
 }
 
 /** Not after the clock was set back either. */
