@@ -1,6 +1,5 @@
-/** One alert on the keeper: a live statement of its owner, whose rows are watched, and the notices about them. */
-import { randomUUID } from 'node:crypto'
-import { type Principal, Refusal, type RunningSubscription } from 'gatehouse-protocol'
+/** One alert on the keeper: the result of its statement is watched, and what comes of it is written and sent. */
+import { type Principal, Refusal } from 'gatehouse-protocol'
 import {
   type AlertRun,
   type AlertState,
@@ -14,10 +13,11 @@ import { buildNotice, type NoticeParts } from '../build-notice.ts'
 import type { Lanes, NewDeliveries } from '../deliver/lanes.ts'
 import type { Silences } from '../states/due-notice.ts'
 import type { Now } from '../states/instance.ts'
-import { compileProgram, digestBasis, readInputs } from './alert-program.ts'
+import { compileProgram, digestBasis } from './alert-program.ts'
 import { EventWatch } from './event-watch.ts'
+import { FollowedResult, isLostRight, isPassing, isUnready } from './followed-result.ts'
 import type { OwnerNow } from './owners.ts'
-import { type ResultChange, ResultSink } from './result-sink.ts'
+import type { ResultChange } from './result-sink.ts'
 import { StateWatch } from './state-watch.ts'
 import { type Settled, TooManyInstances, type Watch } from './watch.ts'
 
@@ -37,25 +37,17 @@ export interface StoredAlert {
   readonly states: readonly AlertState[]
 }
 
-/** As the console and streams have it, so that they share results. */
-const ENCODING = { rows: 'objects', integers: 'numbers' } as const
-const MAX_RATE = 4
-const [FIRST_RETRY_MS, LONGEST_RETRY_MS] = [1_000, 60_000]
 const LONGEST_TIMER_MS = 3_600_000
 
 export class RunningAlert {
   readonly alert: Alert
   readonly #env: RunningEnv
+  readonly #result: FollowedResult
   #run: AlertRun
   #stored: readonly AlertState[]
   #isReset: boolean
   silences: Silences
   #watch: Watch | undefined
-  #subscription: RunningSubscription | undefined
-  /** The attempt to follow the result that counts; others are void. */
-  #following: symbol | undefined
-  /** Changes that wait for another description. */
-  #held: ResultChange[] | undefined
   #isLoss = false
   /** Of the rights with which the statement is read now; stored with the first result that is read with them. */
   #rights: string | undefined
@@ -65,8 +57,6 @@ export class RunningAlert {
   #isFollowed = false
   /** A time as of which delayed rows are. */
   #asOf: string | undefined
-  #principal: Principal | undefined
-  #retryMs = FIRST_RETRY_MS
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
 
@@ -74,6 +64,13 @@ export class RunningAlert {
     this.alert = alert
     this.#env = env
     this.silences = silences
+    this.#result = new FollowedResult(alert, {
+      live: env.live,
+      onDescribed: (description) => this.#prepare(description),
+      onDescribedAgain: (description) => this.#prepareAgain(description),
+      onChange: (change) => this.#accept(change),
+      onFailure: (error) => this.#fail(error),
+    })
     const basis = digestBasis(alert.definition)
     // With another statement, condition or time nothing that is stored holds any more.
     this.#isReset = run !== undefined && run.basis !== basis
@@ -105,18 +102,14 @@ export class RunningAlert {
     if (this.#isClosed) return
     if (owner.kind === 'present') {
       // Also for the next attempt, and for what waits while nothing is followed.
-      this.#principal = owner.principal
+      this.#result.setPrincipal(owner.principal)
       this.#takeScopes(owner.principal)
     }
     if (this.alert.definition.paused) this.#stand('paused', null)
     else if (owner.kind !== 'present') {
       this.#isLoss = true
       this.#stand('suspended', owner.kind === 'suspended' ? owner.reason : 'The owner is gone')
-    } else if (this.#subscription !== undefined) this.#subscription.setPrincipal(owner.principal)
-    else {
-      this.#retryMs = FIRST_RETRY_MS
-      this.#open(owner.principal)
-    }
+    } else this.#result.follow()
   }
 
   /** An alert of the declarative file has all rights of its owner: who reads its rows needs them too. */
@@ -141,6 +134,7 @@ export class RunningAlert {
   close(): void {
     this.#isClosed = true
     this.#leave()
+    this.#result.close()
   }
 
   /** What may be sent has changed. */
@@ -154,75 +148,27 @@ export class RunningAlert {
    */
   async hasRights(): Promise<boolean | undefined> {
     if (this.#isFollowed) return true
-    const principal = this.#principal
-    if (principal === undefined) return undefined
     try {
-      const { fingerprint, needsSignIn } = await this.#env.live.describe(this.#request(principal))
-      if (needsSignIn) return false
+      const description = await this.#result.describe()
+      if (description === undefined) return undefined
+      if (description.needsSignIn) return false
       // With another statement than before there is nothing to compare with.
-      return this.#run.rights === '' || this.#run.rights === fingerprint
+      return this.#run.rights === '' || this.#run.rights === description.fingerprint
     } catch (error) {
-      if (!(error instanceof Refusal) || IS_PASSING.has(error.code) || IS_UNREADY.has(error.code)) return undefined
+      if (!(error instanceof Refusal) || isPassing(error) || isUnready(error)) return undefined
       // What does not bind any more, such as a statement on a dropped table, says nothing of rights.
-      return !IS_RIGHT.has(error.code)
+      return !isLostRight(error)
     }
   }
 
   #leave(): void {
-    this.#following = undefined
     this.#isFollowed = false
-    this.#held = undefined
     clearTimeout(this.#timer)
-    this.#subscription?.close()
-    this.#subscription = undefined
+    this.#result.leave()
   }
 
-  #open(principal: Principal): void {
-    const following = Symbol('following')
-    this.#following = following
-    clearTimeout(this.#timer)
-    this.#principal = principal
-    this.#follow(principal, following).catch((error: unknown) => {
-      if (this.#following === following) this.#fail(error)
-    })
-  }
-
-  async #follow(principal: Principal, following: symbol): Promise<void> {
-    const { id } = this.alert
-    const request = this.#request(principal)
-    const description = await this.#env.live.describe(request)
-    if (this.#following !== following) return
-    this.#prepare(description)
-    const listener = {
-      changed: (change: ResultChange): void => {
-        if (this.#following === following) this.#changed(change)
-      },
-      ended: (reason: Refusal): void => {
-        if (this.#following === following) this.#fail(reason)
-      },
-    }
-    const subscription = await this.#env.live.subscribe(
-      {
-        ...request,
-        maxRate: MAX_RATE,
-        resume: this.#run.position ?? undefined,
-        connectionId: `alert ${id}`,
-        requestId: randomUUID(),
-        address: '',
-      },
-      new ResultSink(listener),
-    )
-    if (this.#following === following) this.#subscription = subscription
-    else subscription.close()
-  }
-
-  #request(principal: Principal) {
-    const { definition } = this.alert
-    const { statement } = definition
-    return { principal, statement, parameters: readInputs(definition), encoding: ENCODING, kind: 'alert' } as const
-  }
-
-  #prepare(description: LiveDescription): void {
+  /** Returns the position to go on from. */
+  #prepare(description: LiveDescription): string | undefined {
     if (description.needsSignIn)
       throw refuse(
         'Alert.NotAllowed',
@@ -240,41 +186,23 @@ export class RunningAlert {
       // It is of another result.
       this.#update({ position: null })
     }
-    const { position } = this.#run
+    const position = this.#run.position ?? undefined
     this.#watch?.use(program)
     this.#watch ??=
       this.alert.definition.mode === 'state'
         ? new StateWatch(this.alert, program, this.#stored, { most: this.#env.mostInstances, now })
-        : new EventWatch(this.alert, program, this.#stored, { position: position ?? undefined, now })
+        : new EventWatch(this.alert, program, this.#stored, { position, now })
     this.#stored = []
+    return position
   }
 
-  /** With other rights or columns the conditions are bound anew first, and what follows waits for it. */
-  #changed(change: ResultChange): void {
-    if (this.#held !== undefined) this.#held.push(change)
-    else if (change.reset !== 'Rights' && change.reset !== 'Definition') this.#accept(change)
-    else {
-      const following = this.#following
-      this.#held = [change]
-      this.#describeAgain().catch((error: unknown) => {
-        if (this.#following === following) this.#fail(error)
-      })
-    }
-  }
-
-  async #describeAgain(): Promise<void> {
-    const [following, principal] = [this.#following, this.#principal]
-    if (principal === undefined) return
-    const description = await this.#env.live.describe(this.#request(principal))
-    if (this.#following !== following) return
+  /** The conditions are bound anew before the changes that follow are judged. */
+  #prepareAgain(description: LiveDescription): void {
     this.#watch?.use(compileProgram(this.alert.definition, description))
     this.#rights = description.fingerprint
     // One change of the catalogue may be of columns and of the row filter.
     if (this.#visibility !== description.visibility) this.#isLoss = true
     this.#visibility = description.visibility
-    const held = this.#held ?? []
-    this.#held = undefined
-    for (const change of held) if (this.#following === following) this.#accept(change)
   }
 
   #accept(change: ResultChange): void {
@@ -292,13 +220,12 @@ export class RunningAlert {
     // The next start must not take what the owner sees from now on for a loss.
     if (this.#rights !== undefined) this.#update({ rights: this.#rights })
     this.#asOf = change.asOf
-    this.#retryMs = FIRST_RETRY_MS
     this.#settle(true)
   }
 
   /** Writes and sends what has become due. `isEvaluated`: the result is known. */
   #settle(isEvaluated = false): void {
-    if (this.#watch === undefined || this.#isClosed || this.#following === undefined) return
+    if (this.#watch === undefined || this.#isClosed || !this.#result.isOpen) return
     const now = this.#env.now()
     const before = this.#run
     const settled = this.#watch.settle(this.silences, now)
@@ -378,23 +305,16 @@ export class RunningAlert {
     if (refusal === undefined && !isTooMany) this.#env.onError(error)
     const text =
       refusal?.message ?? (isTooMany ? error.message : 'It could not be evaluated: the log of the server says why')
-    if (refusal !== undefined && IS_RIGHT.has(refusal.code)) {
+    if (isLostRight(error)) {
       this.#isLoss = true
       this.#stand('suspended', text)
-    } else if (refusal === undefined || !IS_PASSING.has(refusal.code)) {
+    } else if (!isPassing(error)) {
       if (this.#run.state !== 'error') this.#tellAbout('alert.error', text, now)
       this.#update({ state: 'error', error: text, watched: this.#run.watched ?? now.wall })
       this.#commit({ ...this.#takeCleared(), runs: [this.#run] })
     }
     // The sign-in that has displaced it keeps the place.
-    if (refusal?.code !== 'Licence.Displaced') this.#tryAgain()
-  }
-
-  #tryAgain(): void {
-    const principal = this.#principal
-    if (principal === undefined || this.#isClosed) return
-    this.#timer = setTimeout(() => this.#open(principal), this.#retryMs).unref()
-    this.#retryMs = Math.min(2 * this.#retryMs, LONGEST_RETRY_MS)
+    if (refusal?.code !== 'Licence.Displaced') this.#result.tryAgain()
   }
 
   #tellAbout(type: 'alert.error' | 'alert.recovered', error: string, now: Now): void {
@@ -408,24 +328,3 @@ export class RunningAlert {
     )
   }
 }
-
-/** Rights that are missing now. */
-const IS_RIGHT: ReadonlySet<string> = new Set([
-  'Alert.NotAllowed',
-  'Auth.MissingScope',
-  'Auth.StepUp',
-  'Auth.UserNeeded',
-  'Licence.Displaced',
-  'Licence.Needed',
-  'Licence.Places',
-])
-/** A materialized view that has not all its rows. */
-const IS_UNREADY: ReadonlySet<string> = new Set(['Data.Building', 'Data.ViewFailed'])
-/** What passes by itself. */
-const IS_PASSING: ReadonlySet<string> = new Set([
-  'Data.Unavailable',
-  'Licence.NotReady',
-  'Licence.Unavailable',
-  'Limit.Overload',
-  'Limit.Cancelled',
-])
