@@ -1,7 +1,7 @@
 /** The tables of a live query, whose places it has for itself. */
-import type { Principal, Refusal } from 'gatehouse-protocol'
+import type { Principal, Refusal, TableNeed } from 'gatehouse-protocol'
 import type { TableAccess, TableAccesses } from './table-access.ts'
-import type { FollowedTables, TableCaller, TableNeed } from './table-contract.ts'
+import type { FollowedTables, TableCaller } from './table-contract.ts'
 import { type Expected, findRefusal, isNothing } from './table-parts.ts'
 import type { Use, Uses } from './uses.ts'
 

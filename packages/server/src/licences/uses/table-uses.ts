@@ -2,7 +2,7 @@
  * Uses of tables that products cover. Statements share the use of a table: it is kept for a minute after the last one, so that those that
  * follow find it at once. A live query has uses of its own.
  */
-import type { Principal, Refusal } from 'gatehouse-protocol'
+import type { Principal, Refusal, TableNeed } from 'gatehouse-protocol'
 import { delaysByName } from '../../store/licences/coverage.ts'
 import type { Product } from '../../store/licences/products.ts'
 import { licenceUnavailable } from '../refusals.ts'
@@ -10,7 +10,7 @@ import { Followed } from './followed-tables.ts'
 import { placeName } from './held-places.ts'
 import { type Standings, type SubjectStandings, subjectKey } from './standings.ts'
 import { type TableAccess, TableAccesses } from './table-access.ts'
-import type { FollowedTables, HeldTables, TableCaller, TableNeed } from './table-contract.ts'
+import type { FollowedTables, HeldTables, TableCaller } from './table-contract.ts'
 import { type TableCoverage, tableCoverages } from './table-coverage.ts'
 import { type Expected, findRefusal, isLower, isNothing, isSamePart, lacksPlace } from './table-parts.ts'
 import { chooseAccess, type PartAccess, QUERY_LINGER_MS, type Use, type Uses } from './uses.ts'

@@ -11,7 +11,14 @@ import {
   text,
   type UnlicensedRows,
 } from 'gatehouse-iql'
-import { HTTP_ERRORS, type Principal, Refusal } from 'gatehouse-protocol'
+import {
+  type FollowedTables as Followed,
+  HTTP_ERRORS,
+  type HeldTables as Held,
+  type Principal,
+  Refusal,
+  type TableNeed,
+} from 'gatehouse-protocol'
 
 export interface TableLicences {
   /** Changes with what products cover; 0 as long as no table was covered, and nothing is asked. */
@@ -28,14 +35,6 @@ export interface TableLicences {
   delays(table: string): readonly number[] | undefined
   /** Called when products cover other tables, or parts of them, or have other delays: with the names of these tables. */
   onChanged(listener: (tables: ReadonlySet<string>) => void): void
-}
-
-/** A table that a statement uses. */
-export interface TableNeed {
-  /** In lower case. */
-  readonly table: string
-  /** The parts whose rows it can show, by their places in the access; undefined: all. */
-  readonly parts?: readonly number[] | undefined
 }
 
 export interface TableCoverage {
@@ -83,30 +82,8 @@ export type RowChoice =
   | { readonly kind: 'all' }
   | { readonly kind: 'in' | 'not-in'; readonly values: readonly (string | number)[] }
 
-export interface HeldTables {
-  find(table: string): TableAccess | undefined
-  /** Why there is no access to one of them, where there is none at all. */
-  readonly refusal: Refusal | undefined
-  /**
-   * Undefined: this node knows what others have changed. Otherwise resolves when it does: it was cut off from them, and until then shows
-   * no rows.
-   */
-  catchUp(): Promise<void> | undefined
-  /** Called once, when there is less access than there was. Returns what ends that, and must be called. */
-  onLowered(listener: (reason: Refusal) => void): () => void
-}
-
-export interface FollowedTables {
-  /** What is held, or what is expected before it is. */
-  find(table: string): TableAccess | Promise<void> | undefined
-  /** Takes the places. Undefined: they are held. */
-  hold(needs: readonly TableNeed[]): Promise<void> | undefined
-  refusalFor(table: string): Refusal | undefined
-  /** As of `HeldTables`. */
-  catchUp(): Promise<void> | undefined
-  setPrincipal(principal: Principal): void
-  close(): void
-}
+export type HeldTables = Held<TableAccess>
+export type FollowedTables = Followed<TableAccess>
 
 /** One for each table. */
 export function joinNeeds(needs: readonly TableNeed[]): TableNeed[] {

@@ -1,6 +1,6 @@
 /** What the callers of live statements have of covered tables: while a statement reads these, their places are held. */
-import type { Principal, Refusal } from 'gatehouse-protocol'
-import type { FollowedTables, TableAccess, TableLicences, TableNeed, TableRights } from '../catalogue/licences.ts'
+import type { Principal, Refusal, TableNeed } from 'gatehouse-protocol'
+import type { FollowedTables, TableAccess, TableLicences, TableRights } from '../catalogue/licences.ts'
 import { PlanPending } from '../plan/long-plans.ts'
 
 export interface LicensedReader {

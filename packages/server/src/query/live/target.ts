@@ -1,11 +1,11 @@
 /** What a live statement means for its caller: the plan, its values, and the identity of the result that callers share. */
 import { createHash } from 'node:crypto'
 import { type IqlValue, readParameters, storedName, type TableView } from 'gatehouse-iql'
-import type { Principal, StepUpNeed } from 'gatehouse-protocol'
+import type { Principal, StepUpNeed, TableNeed } from 'gatehouse-protocol'
 import type { AttributeValues } from '../../store/accounts/user.ts'
 import { type AttributeInputs, attributeInputs } from '../catalogue/attributes.ts'
 import { describeLicences, type LicenceLabel, listTimes } from '../catalogue/licence-labels.ts'
-import { type CopyTimes, NO_COPIES, type TableNeed, type TableRights } from '../catalogue/licences.ts'
+import { type CopyTimes, NO_COPIES, type TableRights } from '../catalogue/licences.ts'
 import { type CatalogueSnapshot, visibleViews } from '../catalogue/snapshot.ts'
 import { POLLED } from '../catalogue/system-tables.ts'
 import type { ParameterSource } from '../engines/emit/parameter-source.ts'

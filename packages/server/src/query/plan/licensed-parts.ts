@@ -12,7 +12,8 @@ import {
   type Source,
   walkQuery,
 } from 'gatehouse-iql'
-import { findAccess, type TableAccess, type TableNeed } from '../catalogue/licences.ts'
+import type { TableNeed } from 'gatehouse-protocol'
+import { findAccess, type TableAccess } from '../catalogue/licences.ts'
 import type { Planned } from './planner.ts'
 
 type LicensedPlan = Pick<Planned, 'bound' | 'licensed' | 'autoParameters' | 'literals'>

@@ -1,6 +1,6 @@
 /** The licences of a call: its statements are planned with what the caller has of covered tables, and run while it has that. */
 import type { Bound, BoundStatement, IqlValue, TableView } from 'gatehouse-iql'
-import type { Refusal } from 'gatehouse-protocol'
+import type { Refusal, TableNeed } from 'gatehouse-protocol'
 import { abortable } from '../../lib/abortable.ts'
 import {
   type AccessPart,
@@ -13,7 +13,6 @@ import {
   licenceRefusal,
   type TableAccess,
   type TableLicences,
-  type TableNeed,
   type TableRights,
 } from '../catalogue/licences.ts'
 import type { PreparedRead, Stoppable } from '../engines/engine.ts'
