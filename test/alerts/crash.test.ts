@@ -29,7 +29,7 @@ onEveryEngine('alerts over crashes', (place) => {
     await receiver.stop()
   })
   const notices = (of: string) => receiver.received.filter(({ body }) => body.data.alert === of)
-  const states = (of: string): readonly string[] => statesOf(notices(of))
+  const instances = (of: string): readonly string[] => listInstances(notices(of))
   const set = (id: number, level: number) =>
     client.query(
       `INSERT INTO levels (id, level) VALUES (${id}, ${level}) ON CONFLICT (id) DO UPDATE SET level = excluded.level`,
@@ -66,7 +66,7 @@ onEveryEngine('alerts over crashes', (place) => {
     receiver.received.length = 0
     receiver.answer((_request, response) => response.writeHead(204).end())
     await start()
-    await until('all was sent', 15_000, () => states(id).length >= 3 && states(event).length >= 2)
+    await until('all was sent', 15_000, () => instances(id).length >= 3 && instances(event).length >= 2)
     for (const request of receiver.received) verify(request, secret)
     // What was under way is repeated with its id.
     assert.ok(underWay.includes(notices(id)[0]?.headers['webhook-id']))
@@ -74,9 +74,9 @@ onEveryEngine('alerts over crashes', (place) => {
       notices(id).map(({ body }) => body.data.sequence),
       notices(id).map((_each, index) => index + 1),
     )
-    assert.equal(states(id)[0], '1 firing')
-    assert.deepEqual(states(id).slice(1).sort(), ['1 resolved', '2 firing'])
-    assert.deepEqual(states(event), ['1 event', '2 event'])
+    assert.equal(instances(id)[0], '1 firing')
+    assert.deepEqual(instances(id).slice(1).sort(), ['1 resolved', '2 firing'])
+    assert.deepEqual(instances(event), ['1 event', '2 event'])
   })
 
   test('what happens while no server runs is sent, and what was just sent is sent again only by its id', async () => {
@@ -91,8 +91,8 @@ onEveryEngine('alerts over crashes', (place) => {
     const isNew = ({ headers }: Received): boolean => !before.has(headers['webhook-id'])
     const added = (of: string) => notices(of).filter(isNew)
     await until('both have it', 15_000, () => added(level.id).length > 0 && added(event.id).length > 0)
-    assert.deepEqual(statesOf(added(level.id)), ['3 firing'])
-    assert.deepEqual(statesOf(added(event.id)), ['3 event'])
+    assert.deepEqual(listInstances(added(level.id)), ['3 firing'])
+    assert.deepEqual(listInstances(added(event.id)), ['3 event'])
     assert.equal(added(event.id)[0]?.body.data.missed, undefined)
     // The server was killed before it had stored their answers.
     for (const { headers, body } of receiver.received.filter((each) => !isNew(each)))
@@ -112,12 +112,12 @@ onEveryEngine('alerts over crashes', (place) => {
     await start()
     await set(4, 40)
     await until('both have it', 15_000, () => notices(level.id).length > 0 && notices(event.id).length > 0)
-    assert.deepEqual(states(level.id), ['4 firing'])
-    assert.deepEqual(states(event.id), ['4 event'])
+    assert.deepEqual(instances(level.id), ['4 firing'])
+    assert.deepEqual(instances(event.id), ['4 event'])
   })
 })
 
-function statesOf(notices: readonly Received[]): readonly string[] {
+function listInstances(notices: readonly Received[]): readonly string[] {
   return notices.flatMap(({ body }) =>
     body.data.instances.map(({ key, state }: { key: unknown; state: string }) => `${key} ${state}`),
   )

@@ -63,7 +63,7 @@ onEveryEngineInLongRuns('alerts and the rights of their owners', (place) => {
       `INSERT INTO pads (id, who, level) VALUES (${id}, '${who}', ${level}) ON CONFLICT (id) DO UPDATE SET level = excluded.level, who = excluded.who`,
     )
   const setRoles = (...roles: string[]) => admin.call('PATCH', '/admin/users/bob', { roles })
-  const stateOf = async (id: string) => (await bob.get(id)).state
+  const readState = async (id: string) => (await bob.get(id)).state
   const deliveries = async (id: string) => (await bob.call('GET', `/alerts/${id}/deliveries`)).items
   const sent = (id: string): readonly string[] =>
     receiver.received
@@ -141,17 +141,17 @@ onEveryEngineInLongRuns('alerts and the rights of their owners', (place) => {
     })
     await until('a delivery waits', 5_000, async () => (await deliveries(id))[0]?.attempts >= 1)
     await set(3, 0)
-    await until('the statement fails', 5_000, async () => (await stateOf(id)) === 'error')
+    await until('the statement fails', 5_000, async () => (await readState(id)) === 'error')
     await admin.query("ALTER TABLE pads SET ROW FILTER (who = :username OR :username = 'admin')")
     await until('it is dropped', 20_000, async () => {
       const items: readonly { sequence: number; state: string }[] = await deliveries(id)
       return items.find(({ sequence }) => sequence === 1)?.state === 'dropped'
     })
-    assert.equal(await stateOf(id), 'error')
+    assert.equal(await readState(id), 'error')
     receiver.answer((_request, response) => response.writeHead(204).end())
     receiver.received.length = 0
     await set(3, 100)
-    await until('it goes on', 70_000, async () => (await stateOf(id)) === 'firing')
+    await until('it goes on', 70_000, async () => (await readState(id)) === 'firing')
     assert.deepEqual(
       (await bob.get(id)).instances.map(({ key }: { key: unknown }) => key),
       [[1]],
@@ -216,6 +216,6 @@ onEveryEngineInLongRuns('alerts and the rights of their owners', (place) => {
     await set(1, 0)
     await until('its end arrives', 5_000, () => sent(id).length >= 2)
     assert.deepEqual(sent(id), ['1 firing', '1 resolved'])
-    assert.equal(await stateOf(id), 'ok')
+    assert.equal(await readState(id), 'ok')
   })
 })
