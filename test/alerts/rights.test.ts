@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
 import Sqlite from 'better-sqlite3'
 import pg from 'pg'
+import { openDatabase } from '../../packages/server/src/store/database/database.ts'
 import { onEveryEngineInLongRuns, type TestPlace } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -24,6 +25,21 @@ async function writeForeign({ engine, dataFolder, databaseUrl }: TestPlace, sql:
     await client.query(sql)
   } finally {
     await client.end()
+  }
+}
+
+/** While no server runs, as by a node without alerts. */
+async function setAttributes(
+  { dataFolder, databaseUrl }: TestPlace,
+  username: string,
+  attributes: Readonly<Record<string, readonly string[]>>,
+): Promise<void> {
+  const database = await openDatabase({ dataFolder, url: databaseUrl })
+  try {
+    const changed = { attributes: JSON.stringify(attributes) }
+    await database.db.updateTable('users').set(changed).where('username', '=', username).execute()
+  } finally {
+    await database.close()
   }
 }
 
@@ -217,5 +233,58 @@ onEveryEngineInLongRuns('alerts and the rights of their owners', (place) => {
     await until('its end arrives', 5_000, () => sent(id).length >= 2)
     assert.deepEqual(sent(id), ['1 firing', '1 resolved'])
     assert.equal(await readState(id), 'ok')
+  })
+
+  test('an attribute that changes while no server runs: its rows end without a word, and what waits is dropped', async () => {
+    await admin.call('POST', '/admin/attributes', { name: 'desk', type: 'Text' })
+    await admin.call('PATCH', '/admin/users/bob', { attributes: { desk: ['FX'] } })
+    await admin.query(
+      "CREATE TABLE books (id Integer PRIMARY KEY, desk Text NOT NULL, level Integer NOT NULL) READ SCOPE 'Platform/OrderPad' WRITE SCOPE 'Platform/Admin'",
+    )
+    await admin.query("ALTER TABLE books SET ROW FILTER (desk = :attribute.desk OR :username = 'admin')")
+    await admin.query("INSERT INTO books VALUES (1, 'FX', 20), (2, 'EQ', 20)")
+    const id = await watch('Books', { statement: 'SELECT id, level FROM books' })
+    await until('it fires', 5_000, () => sent(id).length > 0)
+    receiver.answer((_request, response) => response.writeHead(503).end())
+    await admin.query("INSERT INTO books VALUES (3, 'FX', 20)")
+    await until('a delivery waits', 5_000, async () => {
+      const [latest, ...others] = await deliveries(id)
+      return others.length === 1 && latest.attempts >= 1
+    })
+    await server.stop()
+    await setAttributes(place(), 'bob', { desk: ['EQ'] })
+    receiver.received.length = 0
+    receiver.answer((_request, response) => response.writeHead(204).end())
+    await start()
+    bob = await AlertClient.signIn(server, BOB)
+    await until('what is seen now fires', 10_000, async () => (await deliveries(id))[0]?.state === 'sent')
+    assert.deepEqual(sent(id), ['2 firing'])
+    assert.deepEqual(
+      (await deliveries(id)).map(({ state }: { state: string }) => state),
+      ['sent', 'dropped', 'sent'],
+    )
+    assert.deepEqual(
+      (await bob.get(id)).instances.map(({ key }: { key: unknown }) => key),
+      [[2]],
+    )
+    await bob.call('DELETE', `/alerts/${id}`)
+    await admin.query('DROP TABLE books')
+  })
+
+  test('what waits when the server stops is sent after the start, if the owner may see the same', async () => {
+    await set(1, 0)
+    const id = await watch('Same')
+    receiver.answer((_request, response) => response.writeHead(503).end())
+    await set(1, 20)
+    await until('a delivery waits', 5_000, async () => (await deliveries(id))[0]?.attempts >= 1)
+    await server.stop()
+    receiver.received.length = 0
+    receiver.answer((_request, response) => response.writeHead(204).end())
+    await start()
+    bob = await AlertClient.signIn(server, BOB)
+    await until('it is sent', 15_000, async () => (await deliveries(id))[0]?.state === 'sent')
+    assert.deepEqual(sent(id), ['1 firing'])
+    await bob.call('DELETE', `/alerts/${id}`)
+    await admin.query('DELETE FROM pads ALL')
   })
 })

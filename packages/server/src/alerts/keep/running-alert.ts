@@ -49,10 +49,8 @@ export class RunningAlert {
   silences: Silences
   #watch: Watch | undefined
   #isLoss = false
-  /** Of the rights with which the statement is read now; stored with the first result that is read with them. */
-  #rights: string | undefined
-  /** Of the description before. */
-  #visibility: string | undefined
+  /** Of the statement as it is read now. What the owner may see is stored with the first result that is read so. */
+  #description: LiveDescription | undefined
   /** Whether a result is known that follows the rights of the owner. */
   #isFollowed = false
   /** A time as of which delayed rows are. */
@@ -76,6 +74,8 @@ export class RunningAlert {
     this.#isReset = run !== undefined && run.basis !== basis
     const isKept = run !== undefined && run.basis === basis
     this.#stored = isKept ? states : []
+    // What the owner could not see when the term before ended is taken away.
+    this.#isLoss = isKept && run.state === 'suspended'
     this.#run = {
       alert: alert.id,
       owner: alert.owner,
@@ -153,7 +153,7 @@ export class RunningAlert {
       if (description === undefined) return undefined
       if (description.needsSignIn) return false
       // With another statement than before there is nothing to compare with.
-      return this.#run.rights === '' || this.#run.rights === description.fingerprint
+      return this.#run.rights === '' || this.#run.rights === description.visibility
     } catch (error) {
       if (!(error instanceof Refusal) || isPassing(error) || isUnready(error)) return undefined
       // What does not bind any more, such as a statement on a dropped table, says nothing of rights.
@@ -177,15 +177,12 @@ export class RunningAlert {
     if (description.keyNames === null)
       throw refuse('Alert.Invalid', 'The rows of the statement have no key: it cannot be watched')
     const program = compileProgram(this.alert.definition, description)
+    const { rights } = this.#run
+    // With the rights of before it goes on from its position, and nothing is taken away.
+    if (rights !== '' && rights !== description.visibility) this.#lose()
+    else if (this.#run.position !== null) this.#isLoss = false
+    this.#description = description
     const now = this.#env.now()
-    this.#rights = description.fingerprint
-    this.#visibility = description.visibility
-    if (this.#run.rights !== '' && this.#run.rights !== this.#rights) {
-      this.#isLoss = true
-      this.#env.lanes.drop(this.alert.id)
-      // It is of another result.
-      this.#update({ position: null })
-    }
     const position = this.#run.position ?? undefined
     this.#watch?.use(program)
     this.#watch ??=
@@ -196,13 +193,20 @@ export class RunningAlert {
     return position
   }
 
+  /** What the owner saw before is void. */
+  #lose(): void {
+    this.#isLoss = true
+    this.#env.lanes.drop(this.alert.id)
+    // It is of another result.
+    this.#update({ position: null })
+  }
+
   /** The conditions are bound anew before the changes that follow are judged. */
   #prepareAgain(description: LiveDescription): void {
     this.#watch?.use(compileProgram(this.alert.definition, description))
-    this.#rights = description.fingerprint
     // One change of the catalogue may be of columns and of the row filter.
-    if (this.#visibility !== description.visibility) this.#isLoss = true
-    this.#visibility = description.visibility
+    if (this.#description?.visibility !== description.visibility) this.#isLoss = true
+    this.#description = description
   }
 
   #accept(change: ResultChange): void {
@@ -217,8 +221,6 @@ export class RunningAlert {
     }
     if (change.isWhole) this.#isLoss = false
     this.#isFollowed = true
-    // The next start must not take what the owner sees from now on for a loss.
-    if (this.#rights !== undefined) this.#update({ rights: this.#rights })
     this.#asOf = change.asOf
     this.#settle(true)
   }
@@ -234,7 +236,9 @@ export class RunningAlert {
       this.#timer = setTimeout(() => this.#settle(), Math.min(settled.waitMs, LONGEST_TIMER_MS)).unref()
     if (isEvaluated) {
       if (before.state === 'error') this.#recover(now)
-      this.#update({ state: settled.worst, error: null, watched: before.watched ?? now.wall })
+      // The next start must not take what the owner sees from now on for a loss.
+      const rights = this.#description?.visibility ?? before.rights
+      this.#update({ state: settled.worst, error: null, watched: before.watched ?? now.wall, rights })
     } else if (before.state !== 'error') this.#update({ state: settled.worst })
     if (settled.position !== undefined) this.#update({ position: settled.position })
     this.#write(settled, before, now)

@@ -74,9 +74,7 @@ export interface LiveDescription {
   readonly keyNames: readonly string[] | null
   /** Whether a table demands something of the sign-in of the caller. */
   readonly needsSignIn: boolean
-  /** Another one if the statement reads other rows: with other rights, attributes or values. */
-  readonly fingerprint: string
-  /** Another one if row filters, licences or the caller's attributes leave other rows of the tables, whatever their columns are. */
+  /** A digest of which rows of the tables the caller may see. It stays the same over restarts, and on another engine. */
   readonly visibility: string
 }
 

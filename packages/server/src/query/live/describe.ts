@@ -1,5 +1,4 @@
 /** What a statement would be as a live one, for a caller who does not subscribe yet. */
-import { printExpression, type TableView } from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'
 import type { AttributeSource } from '../catalogue/attributes.ts'
 import type { TableLicences } from '../catalogue/licences.ts'
@@ -9,6 +8,7 @@ import { callOwner } from '../run/call.ts'
 import { CallerRights } from '../run/licensed.ts'
 import type { LiveDescription, LiveQueries } from './contract.ts'
 import { planTarget, type TargetEnv } from './target.ts'
+import { digestVisibility } from './visibility.ts'
 
 export interface DescribeEnv extends TargetEnv {
   readonly attributes: Pick<AttributeSource, 'currentValues'>
@@ -39,16 +39,17 @@ async function describe(request: DescribeRequest, env: DescribeEnv): Promise<Liv
   const values = await attributes.currentValues(principal)
   const rights = new CallerRights({ principal, address: '', way: 'live' }, licences)
   const licensed = licences.version === 0 ? undefined : rights
-  const { plan, stepUp, fingerprint } = await whenPlanned(() =>
-    planTarget(request, principal, catalogue.snapshot, env, values, licensed),
-  )
-  const { statement: planned, keyNames, tables } = plan
-  const visibility = JSON.stringify([tables.map(visibleRows), values, [...principal.roles].sort()])
-  return { columns: planned.columns, keyNames, needsSignIn: stepUp !== undefined, fingerprint, visibility }
-}
-
-function visibleRows({ name, storedAs, rowFilter, reads = [] }: TableView): unknown[] {
-  return [name, storedAs, rowFilter && printExpression(rowFilter), reads.map(visibleRows)]
+  const [target, snapshot] = await whenPlanned(() => {
+    const now = catalogue.snapshot
+    return [planTarget(request, principal, now, env, values, licensed), now] as const
+  })
+  const { plan, stepUp } = target
+  return {
+    columns: plan.statement.columns,
+    keyNames: plan.keyNames,
+    needsSignIn: stepUp !== undefined,
+    visibility: digestVisibility(plan.tables, { principal, values }, snapshot),
+  }
 }
 
 /** For a caller who may read every table. */

@@ -1,4 +1,4 @@
-/** The row filter of a table as it applies to one user: the claims and attributes of the user in place of :sub, :username, :roles and :attribute.…. */
+/** The row filter of a table as it applies to one caller: claims and attributes in place of :sub, :username, :client, :roles and :attribute.…. */
 import {
   AT,
   type Expression,
@@ -14,15 +14,21 @@ import type { AttributeViews } from '../catalogue/attributes.ts'
 
 export interface FilterClaims {
   readonly subject: string
-  readonly username: string
+  /** Undefined: `:username` stays as it is. */
+  readonly username: string | undefined
+  /** Undefined: `:client` stays as it is. It depends on the application that a user uses. */
+  readonly clientId?: string
   readonly roles: readonly string[]
   /** Nodes of earlier versions do not send them. */
   readonly attributes?: AttributeValues
 }
 
-/** `:client` stays as it is: it depends on the application that the user uses. */
 export function filterFor(filter: string, claims: FilterClaims, attributes: AttributeViews): string {
-  return printExpression(withClaims(parseExpressionText(filter), { claims, attributes }))
+  return writeFilter(parseExpressionText(filter), claims, attributes)
+}
+
+export function writeFilter(filter: Expression, claims: FilterClaims, attributes: AttributeViews): string {
+  return printExpression(withClaims(filter, { claims, attributes }))
 }
 
 interface User {
@@ -49,8 +55,22 @@ function withClaims(node: Expression, user: User): Expression {
   if (node.kind !== 'parameter') return withChildren(node, (child) => withClaims(child, user))
   const attribute = namedAttribute(node)
   if (attribute !== undefined) return attributeItems(attribute, user)[0] ?? NULL
-  const name = node.name.toLowerCase()
-  return name === 'sub' ? text(user.claims.subject) : name === 'username' ? text(user.claims.username) : node
+  const claim = findClaim(node.name.toLowerCase(), user.claims)
+  return claim === undefined ? node : text(claim)
+}
+
+function findClaim(name: string, { subject, username, clientId }: FilterClaims): string | undefined {
+  switch (name) {
+    case 'sub':
+      return subject
+    case 'username':
+      return username
+    case 'client':
+    case 'client_id':
+      return clientId
+    default:
+      return undefined
+  }
 }
 
 /** The elements of a set; undefined for any other expression. */
