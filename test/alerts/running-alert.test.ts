@@ -46,6 +46,8 @@ interface Started {
   readonly alert: RunningAlert
   /** All that was written, in its order. */
   readonly writes: readonly AlertWrite[]
+  /** The positions from which it was subscribed to. */
+  readonly resumed: readonly (string | undefined)[]
   /** What the owner may see from now on. */
   see(visibility: string): void
   send(kind: LiveMessage['kind'], data: object): void
@@ -56,12 +58,24 @@ interface Started {
   readonly run: AlertRun | undefined
 }
 
+interface StartOptions {
+  /** What the owner may see when the statement is subscribed to; as when it was described, unless it is given. */
+  readonly later?: string
+  readonly mode?: 'event'
+}
+
 /** A term of the keeper begins. Resolves when the statement is subscribed to. */
-async function start(t: TestContext, visibility: string, stored: Partial<StoredAlert> = {}): Promise<Started> {
+async function start(
+  t: TestContext,
+  visibility: string,
+  stored: Partial<StoredAlert> = {},
+  { later, mode }: StartOptions = {},
+): Promise<Started> {
   let description = describeAs(visibility)
   let sink: SubscriberSink<LiveMessage> | undefined
   let drops = 0
   const writes: AlertWrite[] = []
+  const resumed: (string | undefined)[] = []
   const lanes = new Lanes({
     hostOf: () => 'host',
     attempt: async () => ({ outcome: 'held' }),
@@ -70,10 +84,13 @@ async function start(t: TestContext, visibility: string, stored: Partial<StoredA
     clock: () => 0,
     onError: (error) => assert.fail(String(error)),
   })
-  const alert = new RunningAlert(ALERT, { run: undefined, states: [], ...stored }, NO_SILENCES, {
+  const definition = mode === undefined ? ALERT.definition : { ...ALERT.definition, mode }
+  const alert = new RunningAlert({ ...ALERT, definition }, { run: undefined, states: [], ...stored }, NO_SILENCES, {
     live: {
       describe: async () => description,
-      subscribe: async (_request, given) => {
+      subscribe: async ({ resume }, given) => {
+        if (later !== undefined) description = describeAs(later)
+        resumed.push(resume)
         sink = given
         return { setPrincipal() {}, close() {}, start() {} } as never
       },
@@ -97,6 +114,7 @@ async function start(t: TestContext, visibility: string, stored: Partial<StoredA
   return {
     alert,
     writes,
+    resumed,
     see(other) {
       description = describeAs(other)
     },
@@ -178,4 +196,40 @@ test('what ends while the owner has no rights ends without a word, also if a ter
     started.writes.some(({ removedStates = [] }) => removedStates.length > 0),
   )
   assert.deepEqual(started.notified, [])
+})
+
+test('rights that change between the description and the first result are a loss, although nothing says so', async (t) => {
+  const started = await start(t, 'all rows', await fire(t, 'all rows'), { later: 'some rows' })
+  started.send('Snapshot', put())
+  await until('the state is over', 2_000, () =>
+    started.writes.some(({ removedStates = [] }) => removedStates.length > 0),
+  )
+  assert.deepEqual([started.drops, started.notified, started.run?.rights], [1, [], 'some rows'])
+})
+
+test('events that go on from a position with other rights begin anew, and the new position is stored', async (t) => {
+  const first = await start(t, 'all rows', {}, { mode: 'event' })
+  first.send('Snapshot', put(['x', 20]))
+  await until('the position is stored', 2_000, () => first.run?.position === 'p')
+  const stored = { run: first.run, states: first.writes.flatMap(({ states = [] }) => states) }
+  const next = await start(t, 'all rows', stored, { mode: 'event', later: 'some rows' })
+  next.send('Change', { Recovered: true, ...put(['y', 20]) })
+  await until('it begins anew', 2_000, () => next.resumed.length === 2)
+  assert.deepEqual(next.resumed, ['p', undefined])
+  next.send('Snapshot', put(['z', 20]))
+  await until('it is stored', 2_000, () => next.run?.rights === 'some rows' && next.run.position === 'p')
+  assert.deepEqual(next.notified, [])
+})
+
+test('from a reset to the next result, notices about former rows are not sent', async (t) => {
+  const started = await start(t, 'all rows')
+  started.send('Snapshot', put(['x', 20]))
+  assert.equal(await started.alert.hasRights(), true)
+  started.see('some rows')
+  started.send('Reset', { Reason: 'Rights' })
+  assert.deepEqual([await started.alert.hasRights(), started.drops], [false, 1])
+  started.send('Reset', { Reason: 'Overflow' })
+  started.send('Snapshot', put())
+  await until('they are stored', 2_000, () => started.run?.rights === 'some rows')
+  assert.deepEqual([await started.alert.hasRights(), started.notified], [true, ['alert.firing']])
 })

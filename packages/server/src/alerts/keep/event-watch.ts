@@ -52,8 +52,9 @@ export class EventWatch implements Watch {
 
   accept({ isWhole, reset, put, removed, position }: ResultChange, isLoss: boolean, now: Now): void {
     const isFirst = this.#position === undefined
-    if (isFirst) this.#storedAt = Number.NEGATIVE_INFINITY
-    else if (reset === 'Expired' || reset === 'Lost') this.#missed = true
+    // No position is stored, or one of another result.
+    if (isFirst || isLoss) this.#storedAt = Number.NEGATIVE_INFINITY
+    if (!isFirst && (reset === 'Expired' || reset === 'Lost')) this.#missed = true
     this.#position = position
     // What has not left may be of rows that the owner no longer sees.
     if (isLoss) {

@@ -10,7 +10,9 @@ export interface FollowedResultEnv {
   readonly live: Pick<LiveQueries, 'describe' | 'subscribe'>
   /** It is about to be followed. Throws if it cannot be; returns the position to go on from. */
   readonly onDescribed: (description: LiveDescription) => string | undefined
-  /** It was described again, with other rights or columns. The changes that waited for that follow. */
+  /** Rights or columns have changed: what is known of it is void. */
+  readonly onReset: (reason: 'Rights' | 'Definition') => void
+  /** As it is read now. The changes that waited for that follow. */
   readonly onDescribedAgain: (description: LiveDescription) => void
   readonly onChange: (change: ResultChange) => void
   /** It cannot be followed now. */
@@ -29,6 +31,10 @@ export class FollowedResult {
   #subscription: RunningSubscription | undefined
   /** The attempt to follow it that counts; others are void. */
   #following: symbol | undefined
+  /** How often rights or columns have changed. */
+  #resets = 0
+  /** How often they had when it was described last. */
+  #describedAt = 0
   /** Changes that wait for another description. */
   #held: ResultChange[] | undefined
   #retryMs = FIRST_RETRY_MS
@@ -38,11 +44,6 @@ export class FollowedResult {
   constructor(alert: Alert, env: FollowedResultEnv) {
     this.#alert = alert
     this.#env = env
-  }
-
-  /** Whether it is followed, or about to be. */
-  get isOpen(): boolean {
-    return this.#following !== undefined
   }
 
   /** Who reads it, from the next attempt on. */
@@ -105,12 +106,8 @@ export class FollowedResult {
     const description = await this.#env.live.describe(request)
     if (this.#following !== following) return
     const resume = this.#env.onDescribed(description)
-    const listener = {
-      changed: (change: ResultChange): void => {
-        if (this.#following === following) this.#changed(change)
-      },
-      ended: (reason: Refusal): void => this.#fail(reason, following),
-    }
+    // It may be read with other rights than it was described with, without a reset: that is known when it is described again.
+    this.#held = []
     const subscription = await this.#env.live.subscribe(
       {
         ...request,
@@ -120,10 +117,14 @@ export class FollowedResult {
         requestId: randomUUID(),
         address: '',
       },
-      new ResultSink(listener),
+      this.#sink(following),
     )
-    if (this.#following === following) this.#subscription = subscription
-    else subscription.close()
+    if (this.#following !== following) {
+      subscription.close()
+      return
+    }
+    this.#subscription = subscription
+    await this.#describeAgain()
   }
 
   #request(principal: Principal) {
@@ -132,10 +133,26 @@ export class FollowedResult {
     return { principal, statement, parameters: readInputs(definition), encoding: ENCODING, kind: 'alert' } as const
   }
 
+  #sink(following: symbol): ResultSink {
+    return new ResultSink({
+      changed: (change) => {
+        if (this.#following === following) this.#changed(change)
+      },
+      reset: (reason) => {
+        if (this.#following !== following || !isOther(reason)) return
+        this.#resets++
+        // What came before is void.
+        if (this.#held !== undefined) this.#held = []
+        this.#env.onReset(reason)
+      },
+      ended: (reason) => this.#fail(reason, following),
+    })
+  }
+
   /** With other rights or columns it is described anew first, and what follows waits for that. */
   #changed(change: ResultChange): void {
     if (this.#held !== undefined) this.#held.push(change)
-    else if (change.reset !== 'Rights' && change.reset !== 'Definition') this.#accept(change)
+    else if (this.#describedAt === this.#resets) this.#accept(change)
     else {
       const following = this.#following
       this.#held = [change]
@@ -143,10 +160,13 @@ export class FollowedResult {
     }
   }
 
+  /** Again, if rights or columns change meanwhile. */
   async #describeAgain(): Promise<void> {
-    const following = this.#following
+    const [following, resets] = [this.#following, this.#resets]
     const description = await this.describe()
     if (this.#following !== following || description === undefined) return
+    if (this.#resets !== resets) return this.#describeAgain()
+    this.#describedAt = resets
     this.#env.onDescribedAgain(description)
     const held = this.#held ?? []
     this.#held = undefined
@@ -158,6 +178,10 @@ export class FollowedResult {
     this.#env.onChange(change)
     if (this.#following === following) this.#retryMs = FIRST_RETRY_MS
   }
+}
+
+function isOther(reset: string | undefined): reset is 'Rights' | 'Definition' {
+  return reset === 'Rights' || reset === 'Definition'
 }
 
 /** Whether the reader lacks a right. */

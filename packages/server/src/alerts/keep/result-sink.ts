@@ -24,6 +24,8 @@ export interface ResultRow {
 
 export interface ResultListener {
   changed(change: ResultChange): void
+  /** The rows of before are void. A whole result follows. */
+  reset(reason: string | undefined): void
   ended(reason: Refusal): void
 }
 
@@ -46,6 +48,7 @@ export class ResultSink implements SubscriberSink<LiveMessage> {
     if (kind === 'Reset') {
       this.#clear()
       this.#reset = message.Reason
+      this.#listener.reset(message.Reason)
       return
     }
     if (kind === 'Snapshot') this.#isWhole = true

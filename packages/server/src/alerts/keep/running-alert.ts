@@ -1,4 +1,5 @@
 /** One alert on the keeper: the result of its statement is watched, and what comes of it is written and sent. */
+import { isDeepStrictEqual } from 'node:util'
 import { type Principal, Refusal } from 'gatehouse-protocol'
 import {
   type AlertRun,
@@ -65,6 +66,7 @@ export class RunningAlert {
     this.#result = new FollowedResult(alert, {
       live: env.live,
       onDescribed: (description) => this.#prepare(description),
+      onReset: (reason) => this.#reset(reason),
       onDescribedAgain: (description) => this.#prepareAgain(description),
       onChange: (change) => this.#accept(change),
       onFailure: (error) => this.#fail(error),
@@ -201,33 +203,45 @@ export class RunningAlert {
     this.#update({ position: null })
   }
 
+  /** Until the next result it is not known what the owner sees. */
+  #reset(reason: 'Rights' | 'Definition'): void {
+    this.#isFollowed = false
+    if (reason === 'Rights') this.#lose()
+  }
+
   /** The conditions are bound anew before the changes that follow are judged. */
   #prepareAgain(description: LiveDescription): void {
-    this.#watch?.use(compileProgram(this.alert.definition, description))
+    const before = this.#description
+    if (!isDeepStrictEqual(before?.columns, description.columns))
+      this.#watch?.use(compileProgram(this.alert.definition, description))
     // One change of the catalogue may be of columns and of the row filter.
-    if (this.#description?.visibility !== description.visibility) this.#isLoss = true
+    if (before?.visibility !== description.visibility) this.#lose()
     this.#description = description
   }
 
   #accept(change: ResultChange): void {
+    // It went on from a position, with other rights than those of before.
+    if (this.#isLoss && !change.isWhole) {
+      this.#leave()
+      this.#result.follow()
+      return
+    }
     const now = this.#env.now()
-    const isLoss = change.isWhole && (this.#isLoss || change.reset === 'Rights')
-    if (isLoss) this.#env.lanes.drop(this.alert.id)
     try {
-      this.#watch?.accept(change, isLoss, now)
+      this.#watch?.accept(change, this.#isLoss, now)
     } catch (error) {
       this.#fail(error)
       return
     }
-    if (change.isWhole) this.#isLoss = false
+    this.#isLoss = false
     this.#isFollowed = true
     this.#asOf = change.asOf
     this.#settle(true)
   }
 
-  /** Writes and sends what has become due. `isEvaluated`: the result is known. */
+  /** Writes and sends what has become due, while the result is known. `isEvaluated`: it has just changed. */
   #settle(isEvaluated = false): void {
-    if (this.#watch === undefined || this.#isClosed || !this.#result.isOpen) return
+    if (this.#watch === undefined || this.#isClosed || !this.#isFollowed) return
     const now = this.#env.now()
     const before = this.#run
     const settled = this.#watch.settle(this.silences, now)
