@@ -233,3 +233,17 @@ test('from a reset to the next result, notices about former rows are not sent', 
   await until('they are stored', 2_000, () => started.run?.rights === 'some rows')
   assert.deepEqual([await started.alert.hasRights(), started.notified], [true, ['alert.firing']])
 })
+
+test('a group whose values are others because rows of it are taken away ends without a word', async (t) => {
+  const started = await start(t, 'all rows')
+  started.send('Snapshot', put(['x', 20], ['y', 20]))
+  started.see('some rows')
+  started.send('Reset', { Reason: 'Rights' })
+  started.send('Snapshot', put(['x', 5], ['y', 15]))
+  await until('the state is over', 2_000, () =>
+    started.writes.some(({ removedStates = [] }) => removedStates.length > 0),
+  )
+  assert.deepEqual(started.notified, ['alert.firing'])
+  started.send('Change', put(['y', 5]))
+  assert.deepEqual(started.notified, ['alert.firing', 'alert.resolved'])
+})

@@ -6,6 +6,7 @@ import {
   elapse,
   GONE,
   type Instance,
+  isEnding,
   isOver,
   judge,
   type Now,
@@ -52,7 +53,13 @@ export class StateWatch implements Watch {
 
   accept({ isWhole, put, removed }: ResultChange, isLoss: boolean, now: Now): void {
     if (isWhole) this.#endMissing(new Set(put.map(({ key }) => key)), isLoss, now)
-    for (const { key, row } of put) this.#judge(key, JSON.stringify(row), this.#program.judge(row), now)
+    for (const { key, row } of put) {
+      const truths = this.#program.judge(row)
+      const known = this.#instances.get(key)
+      // A group that lost rows has other values.
+      if (isLoss && known !== undefined && isEnding(known, truths)) this.#forget(known)
+      this.#judge(key, JSON.stringify(row), truths, now)
+    }
     for (const key of removed) this.#judge(key, undefined, GONE, now)
     if (this.#alert.definition.absentMs > 0) {
       const truths: Truths = { when: this.#matching.size === 0, until: 'when' }

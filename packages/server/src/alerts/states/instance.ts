@@ -54,7 +54,7 @@ export function judge(instance: Instance, { when, until }: Truths, now: Now, tim
   const before = instance.state
   const wasEnding = instance.ending !== undefined
   if (instance.state === 'firing') {
-    const ends = until === 'when' ? when !== true : until === true
+    const ends = isEnding(instance, { when, until })
     if (!ends) stay(instance)
     else if (times.keepFiringMs === 0) enter(instance, 'ok', now)
     else if (instance.ending === undefined) {
@@ -68,6 +68,11 @@ export function judge(instance: Instance, { when, until }: Truths, now: Now, tim
     if (times.forMs > 0) instance.dueAt = now.monotonic + times.forMs
   }
   return instance.state !== before || (instance.ending !== undefined) !== wasEnding
+}
+
+/** Whether what is so now ends what has begun. */
+export function isEnding({ state }: Pick<Instance, 'state'>, { when, until }: Truths): boolean {
+  return state === 'firing' && until !== 'when' ? until === true : when !== true
 }
 
 /** Changes one whose time has come. Whether its state has changed. */
