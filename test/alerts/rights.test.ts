@@ -287,4 +287,23 @@ onEveryEngineInLongRuns('alerts and the rights of their owners', (place) => {
     await bob.call('DELETE', `/alerts/${id}`)
     await admin.query('DELETE FROM pads ALL')
   })
+
+  test('a changed definition does not keep notices that the owner may no longer see', async () => {
+    receiver.answer((_request, response) => response.writeHead(503).end())
+    await set(1, 20)
+    await set(2, 20, 'carol')
+    const id = await watch('Edited')
+    await until('a delivery waits', 5_000, async () => (await deliveries(id))[0]?.attempts >= 1)
+    await bob.call('PATCH', `/alerts/${id}`, { paused: true })
+    await admin.query("ALTER TABLE pads SET ROW FILTER (who = :username OR :username = 'admin')")
+    receiver.answer((_request, response) => response.writeHead(204).end())
+    receiver.received.length = 0
+    await bob.call('PATCH', `/alerts/${id}`, { paused: false, title: 'again' })
+    await until('the first is dropped', 10_000, async () => (await deliveries(id)).at(-1)?.state === 'dropped')
+    await until('the state is sent anew', 10_000, () => sent(id).length > 0)
+    assert.deepEqual(sent(id), ['1 firing'])
+    await admin.query('ALTER TABLE pads SET ROW FILTER NULL')
+    await bob.call('DELETE', `/alerts/${id}`)
+    await admin.query('DELETE FROM pads ALL')
+  })
 })

@@ -10,6 +10,7 @@ import { Lanes } from '../deliver/lanes.ts'
 import { isAddress, type OwnWebhooks } from '../deliver/own-webhooks.ts'
 import { NO_SILENCES, type Silences } from '../states/due-notice.ts'
 import type { PostEnv } from '../webhook/post.ts'
+import { digestBasis } from './alert-program.ts'
 import { Commits } from './commits.ts'
 import type { OwnerNow, Owners } from './owners.ts'
 import { RunningAlert, type RunningEnv, type StoredAlert } from './running-alert.ts'
@@ -283,6 +284,9 @@ export class AlertTerm {
       this.#lanes.reload(await rows.waiting(id), alert.owner)
       return
     }
+    // With another statement there is nothing to compare rights with any more.
+    const isOther = known !== undefined && digestBasis(known.alert.definition) !== digestBasis(alert.definition)
+    if (isOther && (await known.hasRights()) !== true) this.#lanes.drop(id)
     known?.close()
     await this.#commits.settled()
     const run = await rows.findRun(id)
