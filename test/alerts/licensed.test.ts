@@ -14,9 +14,15 @@ const DECLARED = PRODUCTS.replace(
   '\nentitlements:',
   `
   - { name: LATE, delay: ${DELAY_MS / 1_000} seconds, covers: [{ table: late }] }
+  - { name: PART, delay: ${DELAY_MS / 1_000} seconds, covers: [{ table: mixed, column: venue, values: [X] }] }
+  - { name: LIVE, covers: [{ table: mixed, column: venue, values: [Y] }] }
 entitlements:
   - { product: LATE, user: alice, access: delayed }
-  - { product: LATE, client: handler, access: realtime, kind: exempt }`,
+  - { product: LATE, client: handler, access: realtime, kind: exempt }
+  - { product: PART, user: alice, access: delayed }
+  - { product: PART, client: handler, access: realtime, kind: exempt }
+  - { product: LIVE, user: alice, access: realtime }
+  - { product: LIVE, client: handler, access: realtime, kind: exempt }`,
 )
 
 onEveryEngineInLongRuns('alerts over covered tables', (at) => {
@@ -30,9 +36,10 @@ onEveryEngineInLongRuns('alerts over covered tables', (at) => {
     alice = await AlertClient.signIn(place.server, ALICE)
     admin = await AlertClient.signIn(place.server)
     await fill(place)
-    await admin.query(
-      "CREATE TABLE late (id Integer PRIMARY KEY, venue Text NOT NULL, price Integer NOT NULL, note Text) READ SCOPE 'Platform/Market' WRITE SCOPE 'Platform/Market'",
-    )
+    for (const table of ['late', 'mixed'])
+      await admin.query(
+        `CREATE TABLE ${table} (id Integer PRIMARY KEY, venue Text NOT NULL, price Integer NOT NULL, note Text) READ SCOPE 'Platform/Market' WRITE SCOPE 'Platform/Market'`,
+      )
     await admin.declareChannel('hook', `${receiver.origin}/hook`)
   })
   after(async () => {
@@ -95,6 +102,24 @@ onEveryEngineInLongRuns('alerts over covered tables', (at) => {
     await until('it fires', DELAY_MS + 8_000, () => sent(id).length === 1)
     const arrived = receiver.received.find(({ body }) => body.data.alert === id)?.at ?? 0
     assert.ok(arrived >= inserted + DELAY_MS, `${arrived - inserted} ms after the row`)
+    await alice.call('DELETE', `/alerts/${id}`)
+  })
+
+  test('a restart does not take delayed rows, which are known a moment later, for gone', async () => {
+    const { id } = await alice.create(alert('Mixed', 'mixed'))
+    await insert(place, 'mixed', 1, 'Y', 5)
+    await insert(place, 'mixed', 2, 'X', 5)
+    await until('both fire', DELAY_MS + 15_000, () => sent(id).length === 2)
+    assert.deepEqual(sent(id), ['1 firing', '2 firing'])
+    await place.server.stop()
+    receiver.received.length = 0
+    place = tablePlace(await startLicenceServer(at(), DECLARED))
+    alice = await AlertClient.signIn(place.server, ALICE)
+    admin = await AlertClient.signIn(place.server)
+    await insert(place, 'mixed', 3, 'Y', 5)
+    await insert(place, 'mixed', 4, 'X', 5)
+    await until('both new ones fire', DELAY_MS + 15_000, () => sent(id).includes('4 firing'))
+    assert.deepEqual(sent(id), ['3 firing', '4 firing'])
     await alice.call('DELETE', `/alerts/${id}`)
   })
 

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { INTEGER, TEXT } from 'gatehouse-iql'
 import type { AttributeViews } from '../../../packages/server/src/query/catalogue/attributes.ts'
 import type { TableDefinition } from '../../../packages/server/src/query/catalogue/definition.ts'
+import { NO_COPIES } from '../../../packages/server/src/query/catalogue/licences.ts'
 import { CatalogueSnapshot } from '../../../packages/server/src/query/catalogue/snapshot.ts'
 import { digestVisibility, type Viewer } from '../../../packages/server/src/query/live/visibility.ts'
 
@@ -39,7 +40,7 @@ function digest(rowFilter: string | undefined, caller = CALLER, read = 'pads', c
   const snapshot = new CatalogueSnapshot([table], ATTRIBUTES)
   const found = snapshot.table(read)
   assert.ok(found)
-  return digestVisibility([found], caller, snapshot)
+  return digestVisibility([found], caller, { snapshot, copies: NO_COPIES })
 }
 
 const { principal, values } = CALLER

@@ -136,11 +136,13 @@ export interface Copies {
   readonly version: number
   /** The copy of a table, if its rows are known. The delay is in milliseconds. */
   find(table: TableView, delay: number): TableView | undefined
+  /** Whether it is known if it can be read: not before the states of copies were read, after a start. */
+  isKnown(table: TableView, delay: number): boolean
   /** As this node knows them now: rows that are read later are as of these times, or a moment later. */
   readonly times: CopyTimes
 }
 
-export const NO_COPIES: Copies = { version: 0, find: () => undefined, times: () => undefined }
+export const NO_COPIES: Copies = { version: 0, find: () => undefined, isKnown: () => true, times: () => undefined }
 
 /** Tables as callers with this access see them; by that of the catalogue, which is another one after each change. */
 const LICENSED = new WeakMap<TableView, Map<TableAccess, Licensed>>()
@@ -200,7 +202,7 @@ function remember(table: TableView, access: TableAccess): TableView {
   return table
 }
 
-function isDelayed({ access }: Pick<AccessPart, 'access'>): boolean {
+export function isDelayed({ access }: Pick<AccessPart, 'access'>): boolean {
   return access === 'delayed'
 }
 

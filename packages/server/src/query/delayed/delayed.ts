@@ -73,6 +73,11 @@ export class Delayed {
     return this.#states.get(copyName(table, delay))?.phase === 'open'
   }
 
+  /** Whether the state of the copy is known. */
+  isKnown(table: string, delay: number): boolean {
+    return this.#states.has(copyName(table, delay))
+  }
+
   /** As this node knows them now: rows that are read later are as of these times, or a moment later. */
   get times(): CopyTimes {
     const states = this.#states

@@ -5,7 +5,7 @@ import type { TableLicences } from '../catalogue/licences.ts'
 import { refuse } from '../errors.ts'
 import { whenPlanned } from '../plan/long-plans.ts'
 import { callOwner } from '../run/call.ts'
-import { CallerRights } from '../run/licensed.ts'
+import { CallerRights, refuseUnknown } from '../run/licensed.ts'
 import type { LiveDescription, LiveQueries } from './contract.ts'
 import { planTarget, type TargetEnv } from './target.ts'
 import { digestVisibility } from './visibility.ts'
@@ -44,11 +44,13 @@ async function describe(request: DescribeRequest, env: DescribeEnv): Promise<Liv
     return [planTarget(request, principal, now, env, values, licensed), now] as const
   })
   const { plan, stepUp } = target
+  // An alert would take them for gone.
+  if (request.kind === 'alert') refuseUnknown(plan.tables, env.copies)
   return {
     columns: plan.statement.columns,
     keyNames: plan.keyNames,
     needsSignIn: stepUp !== undefined,
-    visibility: digestVisibility(plan.tables, { principal, values }, snapshot),
+    visibility: digestVisibility(plan.tables, { principal, values }, { snapshot, copies: env.copies }),
   }
 }
 

@@ -10,7 +10,7 @@ import type { NodeCatalogue } from './node-catalogue.ts'
 
 /** What statements can read of delayed tables; nothing as long as no table is delayed. */
 export function createCopies(
-  delayed: () => Pick<Delayed, 'version' | 'isOpen' | 'times'> | undefined,
+  delayed: () => Pick<Delayed, 'version' | 'isOpen' | 'isKnown' | 'times'> | undefined,
   catalogue: Pick<NodeCatalogue, 'snapshot'>,
 ): Copies {
   return {
@@ -21,6 +21,10 @@ export function createCopies(
       const { delays = [] } = catalogue.snapshot.findDefinition(table.name) ?? {}
       if (!delays.includes(delay) || delayed()?.isOpen(table.name, delay) !== true) return undefined
       return { ...table, storedAs: copyName(table.name, delay), isWritable: false }
+    },
+    isKnown(table, delay) {
+      const { delays = [] } = catalogue.snapshot.findDefinition(table.name) ?? {}
+      return !delays.includes(delay) || delayed()?.isKnown(table.name, delay) === true
     },
     get times() {
       return delayed()?.times ?? NO_COPIES.times

@@ -7,6 +7,7 @@ import {
   type Copies,
   findAccess,
   type HeldTables,
+  isDelayed,
   isRealtime,
   joinNeeds,
   type LicensedCaller,
@@ -218,11 +219,27 @@ export function refuseUnready(read: readonly TableView[]): void {
   for (const table of read) {
     const { parts = [] } = findAccess(table) ?? {}
     const isMissing = table.storedAs === undefined && !parts.some(isRealtime)
-    const products = parts.flatMap(({ access, product }) => (access === 'delayed' ? (product ?? []) : []))
-    if (!isMissing || products.length === 0) continue
-    const text = `The former rows of ${table.name} are not known yet`
-    throw licenceRefusal('Licence.NotReady', text, { Products: [...new Set(products)].sort() })
+    if (isMissing) refuseDelayed(table, parts.filter(isDelayed))
   }
+}
+
+/** For those who would take them for gone: refuses tables of which it is not known yet whether former rows can be read. */
+export function refuseUnknown(read: readonly TableView[], copies: Pick<Copies, 'isKnown'>): void {
+  for (const table of read) {
+    const { parts = [] } = findAccess(table) ?? {}
+    refuseDelayed(
+      table,
+      parts.filter((part) => isDelayed(part) && !copies.isKnown(table, part.delay)),
+    )
+  }
+}
+
+function refuseDelayed({ name }: TableView, parts: readonly AccessPart[]): void {
+  const products = new Set(parts.flatMap(({ product }) => product ?? []))
+  if (products.size === 0) return
+  throw licenceRefusal('Licence.NotReady', `The former rows of ${name} are not known yet`, {
+    Products: [...products].sort(),
+  })
 }
 
 /** Rows of a product are only copied to where it is needed too. */
