@@ -1,11 +1,13 @@
 /** The order and the end of deliveries, also of those that an earlier keeper has left, without a database. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { attemptDelivery } from '../../packages/server/src/alerts/deliver/attempt.ts'
 import { Lanes } from '../../packages/server/src/alerts/deliver/lanes.ts'
 import type { Notice } from '../../packages/server/src/alerts/notice.ts'
 import type { AlertDelivery, DeliveryAttempt } from '../../packages/server/src/query/index.ts'
 import { toAlertDefinition } from '../../packages/server/src/resources/alert-shape.ts'
 import type { Alert } from '../../packages/server/src/store/alerts/alert.ts'
+import { until } from '../support/until.ts'
 
 const ALERT: Alert = {
   ...{ id: 'a', owner: 'user-1', name: 'A', version: 1, created: 0, updated: 0 },
@@ -78,6 +80,35 @@ test('what waits from an earlier term leaves before what an alert adds while the
   await sent.promise
   assert.deepEqual(attempted, [1, 2, 3])
   lanes.close()
+})
+
+test('an attempt that ends with a fault of the server is made again after a second', async () => {
+  const faults: unknown[] = []
+  const attempted: number[] = []
+  const lanes = new Lanes({
+    hostOf: () => 'host',
+    async attempt() {
+      attempted.push(Date.now())
+      if (attempted.length === 1) throw new Error('The database does not answer')
+      return { outcome: 'sent' }
+    },
+    async commit() {},
+    async commitDrop() {},
+    clock: Date.now,
+    onError: (error) => faults.push(error),
+  })
+  lanes.load([delivery(1)], OWNERS)
+  lanes.open()
+  await until('it was tried again', 5_000, () => attempted.length === 2)
+  const [first = 0, second = 0] = attempted
+  assert.equal(faults.length, 1)
+  assert.ok(second - first >= 900, `${second - first} ms`)
+  lanes.close()
+})
+
+test('a node that is not sure to be the keeper sends nothing, and tries again', async () => {
+  const env = { isKeeper: () => false } as never
+  assert.deepEqual(await attemptDelivery(delivery(1), env), { outcome: 'postponed', waitMs: 1_000 })
 })
 
 function delivery(sequence: number): AlertDelivery {

@@ -36,14 +36,14 @@ interface ReadyAlert {
   readonly hasRights: () => Promise<boolean | undefined>
 }
 
-/** When it is asked again what the owner may see. */
+/** When it is asked again whether this node is the keeper, and what the owner may see. */
 const ASK_AGAIN_MS = 1_000
 
 /** Mails to a mailbox are queued one at a time. */
 const mailboxes = new Map<string, Promise<unknown>>()
 
 export async function attemptDelivery(delivery: ListedDelivery, env: AttemptEnv): Promise<AttemptResult> {
-  if (!env.isKeeper()) return { outcome: 'held' }
+  if (!env.isKeeper()) return { outcome: 'postponed', waitMs: ASK_AGAIN_MS }
   const sender = findSender(delivery, env)
   if ('outcome' in sender) return sender
   const stored = await env.rows.findDelivery(delivery.id)

@@ -57,6 +57,8 @@ export interface NewDeliveries {
 /** Further ones are joined to the last. */
 const MOST_WAITING = 100
 const LONGEST_TIMER_MS = 3_600_000
+/** When an attempt is made again that ended with a fault of this server, such as a database that does not answer. */
+const FAULT_MS = 1_000
 
 interface Lane {
   readonly name: string
@@ -258,6 +260,7 @@ export class Lanes {
       if (delivery !== undefined && !this.#isClosed) await this.#deliver(lane, delivery)
     } catch (error) {
       this.#env.onError(error)
+      if (delivery !== undefined) replace(lane, { ...delivery, next_at: this.#env.clock() + FAULT_MS })
     } finally {
       lane.isUnderWay = false
       this.#schedule(lane)
