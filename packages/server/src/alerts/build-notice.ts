@@ -2,7 +2,7 @@
 import { parseExactly } from '../lib/exact-json.ts'
 import type { Alert } from '../store/alerts/alert.ts'
 import type { Notice, NoticeInstance, NoticeType } from './notice.ts'
-import { fillTemplate, writePlain } from './template.ts'
+import { cut, fillTemplate, writePlain } from './template.ts'
 
 export interface NoticedInstance {
   readonly key: string
@@ -26,47 +26,60 @@ export interface NoticeParts {
 }
 
 const MOST_INSTANCES = 50
-const MOST_BYTES = 60 * 1024
+/** A body has 64 KiB at most. What is left is for the numbers that it gets later. */
+const MOST_BYTES = 63 * 1024
+const LONGEST_TITLE = 300
+const LONGEST_TEXT = 4_000
 const SHOWN_LINES = 5
 const LONGEST_LINE = 300
 
 /** Without its number, which each channel counts. */
 export function buildNotice(alert: Alert, parts: NoticeParts): Notice {
-  const { type, now, url, error, asOf } = parts
-  const fitting = fitInstances(parts.instances)
-  const count = parts.instances.length + (parts.more ?? 0)
-  const [first] = fitting
+  const { type, now, url, error, asOf, more = 0 } = parts
+  const instances = parts.instances.slice(0, MOST_INSTANCES).map(readInstance)
+  const count = parts.instances.length + more
+  const [first] = instances
   const state = type.slice('alert.'.length)
   const values = { alert: alert.id, name: alert.name, state, count, first }
   const { title, text } = alert.definition
-  return {
+  // A test, and a statement that fails, have no row that the template could show.
+  const heading =
+    title === '' || first === undefined ? `${writePlain(alert.name)}: ${state}` : fillTemplate(title, values)
+  const body = error ?? (text === '' ? describeInstances(instances, count, asOf) : fillTemplate(text, values))
+  const notice: Notice = {
     type,
     timestamp: new Date(now).toISOString(),
     data: {
       alert: alert.id,
       name: alert.name,
       sequence: 0,
-      // A test, and a statement that fails, have no row that the template could show.
-      title: title === '' || first === undefined ? `${writePlain(alert.name)}: ${state}` : fillTemplate(title, values),
-      text: error ?? (text === '' ? describeInstances(fitting, count, asOf) : fillTemplate(text, values)),
+      title: cut(heading, LONGEST_TITLE),
+      text: cut(body, LONGEST_TEXT),
       url,
-      instances: fitting,
-      more: count - fitting.length,
+      instances: [],
+      more: count - instances.length,
       ...(parts.missed === true && { missed: true }),
       ...(asOf !== undefined && { as_of: asOf }),
     },
   }
+  return addInstances(notice, instances)
 }
 
-function fitInstances(instances: readonly NoticedInstance[]): readonly NoticeInstance[] {
+/** The first of these instances, as many as fit; the others are counted. */
+export function addInstances(notice: Notice, instances: readonly NoticeInstance[]): Notice {
+  const { data } = notice
+  let bytes = Buffer.byteLength(JSON.stringify(notice))
   const fitting: NoticeInstance[] = []
-  let bytes = 0
-  for (const { key, state, since, row } of instances.slice(0, MOST_INSTANCES)) {
-    bytes += Buffer.byteLength(key) + Buffer.byteLength(row) + 100
+  for (const instance of instances.slice(0, MOST_INSTANCES)) {
+    bytes += Buffer.byteLength(JSON.stringify(instance)) + 1
     if (bytes > MOST_BYTES) break
-    fitting.push({ key: parseExactly(key), state, since: new Date(since).toISOString(), row: parseExactly(row) })
+    fitting.push(instance)
   }
-  return fitting
+  return { ...notice, data: { ...data, instances: fitting, more: data.more + instances.length - fitting.length } }
+}
+
+function readInstance({ key, state, since, row }: NoticedInstance): NoticeInstance {
+  return { key: parseExactly(key), state, since: new Date(since).toISOString(), row: parseExactly(row) }
 }
 
 /** One line for each of the first. */

@@ -1,4 +1,5 @@
 /** What an alert tells: one notice, whatever channel it goes through. */
+import { parseNumbers, rawNumber } from '../lib/exact-json.ts'
 
 export type NoticeType =
   | 'alert.firing'
@@ -42,4 +43,13 @@ export interface NoticeInstance {
   readonly state: string
   readonly since: string
   readonly row: unknown
+}
+
+/** One that was stored. Integers that a double cannot hold keep their digits. */
+export function readNotice(text: string): Notice {
+  const read = parseNumbers(text, (value, source) =>
+    Number.isInteger(value) && !Number.isSafeInteger(value) ? rawNumber(source) : value,
+  )
+  // It was written by this service.
+  return read as Notice
 }

@@ -38,5 +38,10 @@ export function writePlain(value: unknown): string {
   if (value === undefined || value === null) return ''
   const text = typeof value === 'string' ? value : JSON.stringify(value)
   const plain = text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
-  return plain.length > LONGEST_VALUE ? `${plain.slice(0, LONGEST_VALUE - 1).toWellFormed()}…` : plain
+  return cut(plain, LONGEST_VALUE)
+}
+
+/** At most so many characters. */
+export function cut(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most - 1).toWellFormed()}…` : text
 }

@@ -4,7 +4,7 @@ import { type AlertRows, type ListedDelivery, LOST_RIGHTS } from '../../query/in
 import type { Alert } from '../../store/alerts/alert.ts'
 import type { Channel } from '../../store/alerts/channels.ts'
 import type { OwnerNow } from '../keep/owners.ts'
-import type { Notice } from '../notice.ts'
+import { type Notice, readNotice } from '../notice.ts'
 import { deliverByPush, type PushEnv } from '../push/send.ts'
 import { type PostEnv, postWebhook } from '../webhook/post.ts'
 import { mayUse } from './built-in.ts'
@@ -48,7 +48,7 @@ export async function attemptDelivery(delivery: ListedDelivery, env: AttemptEnv)
   if ('outcome' in sender) return sender
   const stored = await env.rows.findDelivery(delivery.id)
   if (stored?.state !== 'waiting') return { outcome: 'dropped', error: 'It was dropped' }
-  const notice: Notice = JSON.parse(stored.notice)
+  const notice = readNotice(stored.notice)
   const hasRights = notice.data.instances.length === 0 || (await sender.hasRights())
   if (hasRights === undefined) return { outcome: 'postponed', waitMs: ASK_AGAIN_MS }
   if (!hasRights) return WITHOUT_RIGHTS

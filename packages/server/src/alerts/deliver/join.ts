@@ -1,11 +1,10 @@
 /** Joins a notice to a delivery that waits already: of each key the latest state. */
 import type { AlertDelivery } from '../../query/index.ts'
-import type { Notice, NoticeInstance } from '../notice.ts'
-
-const MOST_INSTANCES = 50
+import { addInstances } from '../build-notice.ts'
+import { type Notice, type NoticeInstance, readNotice } from '../notice.ts'
 
 export function joinNotices(delivery: AlertDelivery, next: Notice): AlertDelivery {
-  const before: Notice = JSON.parse(delivery.notice)
+  const before = readNotice(delivery.notice)
   const byKey = new Map<string, NoticeInstance>()
   for (const instance of [...before.data.instances, ...next.data.instances]) {
     const key = JSON.stringify(instance.key)
@@ -13,20 +12,19 @@ export function joinNotices(delivery: AlertDelivery, next: Notice): AlertDeliver
     byKey.delete(key)
     byKey.set(key, instance)
   }
-  const all = [...byKey.values()]
-  const instances = all.slice(-MOST_INSTANCES)
-  const isFiring = instances.some(({ state }) => state === 'firing')
   const joined = delivery.joined + 1
+  const more = before.data.more + next.data.more
+  const { sequence } = delivery
+  const latest = addInstances(
+    { ...next, data: { ...next.data, sequence, instances: [], more, joined } },
+    [...byKey.values()].reverse(),
+  )
+  const instances = latest.data.instances.toReversed()
+  const isFiring = instances.some(({ state }) => state === 'firing')
   const notice: Notice = {
-    ...next,
+    ...latest,
     type: next.type === 'alert.resolved' && isFiring ? 'alert.firing' : next.type,
-    data: {
-      ...next.data,
-      sequence: delivery.sequence,
-      instances,
-      more: before.data.more + next.data.more + all.length - instances.length,
-      joined,
-    },
+    data: { ...latest.data, instances },
   }
   return { ...delivery, joined, notice: JSON.stringify(notice) }
 }

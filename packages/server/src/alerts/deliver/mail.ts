@@ -2,7 +2,7 @@
 import type { Clock } from 'gatehouse-protocol'
 import type { AlertRows, ListedDelivery } from '../../query/index.ts'
 import type { Channel } from '../../store/alerts/channels.ts'
-import type { Notice } from '../notice.ts'
+import { type Notice, readNotice } from '../notice.ts'
 import type { AttemptResult } from './lanes.ts'
 
 /** E-mail, as far as alerts have to do with it. */
@@ -53,7 +53,7 @@ export async function deliverByMail(request: MailRequest, env: MailEnv): Promise
   const waitMs = waitForMailbox(await mail.queuedSince(to, clock() - HOUR), clock())
   if (waitMs > 0) return { outcome: 'postponed', waitMs }
   const read = await Promise.all(others.slice(0, MOST_JOINED).map(({ id }) => env.rows.findDelivery(id)))
-  const further = read.flatMap((each) => (each === undefined ? [] : [JSON.parse(each.notice) as Notice]))
+  const further = read.flatMap((each) => (each === undefined ? [] : [readNotice(each.notice)]))
   await mail.queue({ id: delivery.id, userId: owner, to, ...joinTexts([notice, ...further], others.length + 1) })
   return { outcome: 'sent', together: others }
 }
