@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { nextDelay } from '../../packages/server/src/alerts/deliver/schedule.ts'
+import { readSilence } from '../../packages/server/src/alerts/http/body.ts'
 import { untilActive } from '../../packages/server/src/alerts/states/active-times.ts'
 import { decide, markNotified, NO_SILENCES } from '../../packages/server/src/alerts/states/due-notice.ts'
 import {
@@ -13,6 +14,7 @@ import {
   resume,
 } from '../../packages/server/src/alerts/states/instance.ts'
 import { fillTemplate, unknownPlaces } from '../../packages/server/src/alerts/template.ts'
+import { rawNumber } from '../../packages/server/src/lib/exact-json.ts'
 import type { DeclaredAlert } from '../../packages/server/src/resources/alert-shape.ts'
 import { toAlertDefinition } from '../../packages/server/src/resources/alert-shape.ts'
 
@@ -184,4 +186,9 @@ test('a template puts each value in once, on one line, cut, and says what it doe
   assert.equal(filled.length, 200)
   assert.ok(filled.startsWith('a b c '))
   assert.deepEqual(unknownPlaces('{{symbol}} {{nothing}} {{state}}', ['symbol']), ['nothing'])
+})
+
+test('a silence names a key with all its digits', () => {
+  const { key, forMs } = readSilence({ for: '2 hours', key: ['BHP', rawNumber('9007199254740993')] })
+  assert.deepEqual([key, forMs], ['["BHP",9007199254740993]', 7_200_000])
 })

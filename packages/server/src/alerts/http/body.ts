@@ -54,7 +54,8 @@ export function readSilence(value: Json): SilenceRequest {
   return {
     forMs,
     until: until === undefined ? undefined : end,
-    key: key === undefined ? undefined : JSON.stringify(key),
+    // With the digits that it has in rows.
+    key: key === undefined ? undefined : JSON.stringify(isObject(value) ? value.key : key),
   }
 }
 
