@@ -73,6 +73,14 @@ onSqlite('webhooks of the owners of alerts', (place) => {
     await until('the end is sent', 10_000, async () => (await states())[0] === 'sent')
   })
 
+  test('an alert that is handed over loses the addresses of its former owner', async () => {
+    const { id } = await alice.create({ name: 'Handed', ...LEVEL, channels: [`${receiver.origin}/mine`, 'push'] })
+    const admin = await AlertClient.signIn(server)
+    await admin.call('PATCH', `/admin/alerts/${id}`, { owner: 'admin' })
+    assert.deepEqual((await admin.call('GET', `/alerts/${id}`)).channels, ['push'])
+    await admin.call('DELETE', `/admin/alerts/${id}`)
+  })
+
   test('http, private addresses and other texts are refused where private ones are not allowed', async () => {
     await restart(ALLOWED)
     for (const url of [`${receiver.origin}/mine`, 'https://10.0.0.1/x', 'https://', 'http://example.com/'])

@@ -2,13 +2,14 @@
 import type { Clock, Principal } from 'gatehouse-protocol'
 import { parseExactly } from '../lib/exact-json.ts'
 import { type AlertDelivery, type AlertRows, type ListedDelivery, refuse } from '../query/index.ts'
+import { isAddress } from '../resources/alert-shape.ts'
 import type { Alert } from '../store/alerts/alert.ts'
 import type { Channel } from '../store/alerts/channels.ts'
 import { newId } from '../store/keys/opaque.ts'
 import { buildNotice } from './build-notice.ts'
 import { addressFault, refuseFaults } from './checks.ts'
 import { allChannels, mayUse } from './deliver/built-in.ts'
-import { isAddress, type OwnWebhooks } from './deliver/own-webhooks.ts'
+import type { OwnWebhooks } from './deliver/own-webhooks.ts'
 import type { SilenceRequest } from './http/body.ts'
 
 export interface OutcomesEnv {

@@ -102,6 +102,13 @@ export function alertFaults(alert: DeclaredAlert): Fault[] {
   return faults
 }
 
+const ADDRESS = /^https?:/i
+
+/** Whether what an alert names as a channel is an address of its owner. Names of channels have no colon. */
+export function isAddress(channel: string): boolean {
+  return ADDRESS.test(channel)
+}
+
 /** With the defaults. The declaration has no faults. */
 export function toAlertDefinition(alert: DeclaredAlert): AlertDefinition {
   const duration = (given: string | undefined, or = 0) => (given === undefined ? or : (readDuration(given) ?? or))

@@ -7,7 +7,14 @@ import { usernameKey } from '../store/accounts/user.ts'
 import type { Alert } from '../store/alerts/alert.ts'
 import { newId } from '../store/keys/opaque.ts'
 import type { Stores } from '../store/stores.ts'
-import { ALERT_MEMBERS, ALERT_PATTERNS, alertFaults, declareAlert, toAlertDefinition } from './alert-shape.ts'
+import {
+  ALERT_MEMBERS,
+  ALERT_PATTERNS,
+  alertFaults,
+  declareAlert,
+  isAddress,
+  toAlertDefinition,
+} from './alert-shape.ts'
 import { type ItemChange, type JsonObject, joinKey, type Resource } from './define-resource.ts'
 
 type DeclaredOwnAlert = XStatic<typeof OWN_ALERT>
@@ -110,7 +117,8 @@ async function putAlert(alert: Alert, { stores, before, isDeclared }: ItemChange
     ...(isHandedOver &&
       !isDeclared && {
         rights: { clientId: '', scopes: [], consented: false },
-        definition: { ...definition, paused: true },
+        // What the new owner sees is not for addresses of the former one.
+        definition: { ...definition, paused: true, channels: definition.channels.filter((name) => !isAddress(name)) },
       }),
   })
 }

@@ -1,6 +1,7 @@
 /** One attempt of a delivery: whether it may be made now, and what came of it. */
 import type { Principal } from 'gatehouse-protocol'
 import { type AlertRows, type ListedDelivery, LOST_RIGHTS } from '../../query/index.ts'
+import { isAddress } from '../../resources/alert-shape.ts'
 import type { Alert } from '../../store/alerts/alert.ts'
 import type { Channel } from '../../store/alerts/channels.ts'
 import type { OwnerNow } from '../keep/owners.ts'
@@ -11,7 +12,6 @@ import { mayUse } from './built-in.ts'
 import { deliverToFeed, type PublishToFeed } from './feed.ts'
 import type { AttemptResult } from './lanes.ts'
 import { type AlertMailing, deliverByMail } from './mail.ts'
-import { isAddress } from './own-webhooks.ts'
 
 export interface AttemptEnv extends PostEnv {
   readonly rows: Pick<AlertRows, 'findDelivery'>

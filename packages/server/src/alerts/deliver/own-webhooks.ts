@@ -13,13 +13,7 @@ export interface OwnWebhooksEnv {
   readonly allowPrivate: boolean
 }
 
-const ADDRESS = /^https?:/i
 const MOST_CHARACTERS = 2048
-
-/** Names of channels have no colon. */
-export function isAddress(channel: string): boolean {
-  return ADDRESS.test(channel)
-}
 
 export class OwnWebhooks {
   readonly #env: OwnWebhooksEnv
