@@ -157,4 +157,23 @@ onEveryEngineInLongRuns('alerts by mail and to feeds', (place) => {
       assert.equal(response.status, 422)
       assert.ok((await response.text()).includes(`"${path}"`))
     })
+
+  test('a mail that waits for the mail server is dropped once its owner is disabled', async () => {
+    const listMails = async (state: string): Promise<readonly { to: string; attempts: number }[]> =>
+      (await admin.call('GET', `/admin/mail?state=${state}`)).items
+    const isOwn = ({ to }: { to: string }) => to === 'alice@example.com'
+    smtp.answer = () => ({ code: 451, text: 'try later' })
+    clock.advance(2 * MINUTE)
+    await watch('Last', { channels: ['mail'], mode: 'event' })
+    await raise(30)
+    await until('a mail waits', 10_000, async () =>
+      (await listMails('waiting')).some((mail) => isOwn(mail) && mail.attempts > 0),
+    )
+    await admin.call('PATCH', '/admin/users/alice', { disabled: true })
+    smtp.answer = undefined
+    const before = smtp.mails.length
+    clock.advance(2 * MINUTE)
+    await until('it is dropped', 10_000, async () => (await listMails('dropped')).some(isOwn))
+    assert.equal(smtp.mails.slice(before).some(({ to }) => to.includes('alice@example.com')), false)
+  })
 })

@@ -117,8 +117,10 @@ async function reasonAgainst(
   user: User,
   { setUpLinks, addressLinks }: MailStores,
 ): Promise<string | undefined> {
-  if (!MAIL_KINDS[kind].link) return undefined
-  if (user.disabled) return 'the user is disabled'
+  const { link: hasLink } = MAIL_KINDS[kind]
+  // What alerts of theirs have found is not sent any more either.
+  if (user.disabled && (hasLink || kind === 'alert')) return 'the user is disabled'
+  if (!hasLink) return undefined
   if (kind === 'verification')
     return (await addressLinks.find(token ?? '')) === undefined ? 'the link is void' : undefined
   const link = await setUpLinks.find(token ?? '')
