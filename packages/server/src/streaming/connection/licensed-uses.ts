@@ -1,5 +1,5 @@
 /** The uses of licences of one connection: what its subscriptions of covered controllers need. */
-import { licenceContext, type Principal, type Refusal } from 'gatehouse-protocol'
+import { licenceContext, type Principal, Refusal } from 'gatehouse-protocol'
 import type { StreamUse } from '../licences.ts'
 import { refuse } from '../topics/controller.ts'
 import { topicKey } from '../topics/hub.ts'
@@ -30,10 +30,8 @@ export class LicensedUses {
     const key = topicKey(controller, topic)
     if (principal === undefined || this.#env.licences === undefined) throw refuse('Authority')
     await this.#env.licences.catchUp()
-    const use = await this.#env.licences.open({
-      ...{ controller, topic, principal, address },
-      onChange: () => this.#check(key),
-    })
+    const onChange = () => this.#check(key)
+    const use = await this.#env.licences.open({ controller, topic, principal, address, onChange }).catch(failOnStream)
     if (use.refusal === undefined) return use
     use.close()
     throw toStreamError(use.refusal)
@@ -80,6 +78,10 @@ export class LicensedUses {
   }
 }
 
+function failOnStream(error: unknown): never {
+  throw error instanceof Refusal ? toStreamError(error) : error
+}
+
 function toStreamError(refusal: Refusal): Refusal {
-  return refuse('Authority', licenceContext(refusal))
+  return refusal.code === 'Licence.Unavailable' ? refuse('Fault') : refuse('Authority', licenceContext(refusal))
 }
