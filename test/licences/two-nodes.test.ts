@@ -5,17 +5,22 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ALICE, signIn } from '../support/demo-user.ts'
 import { openPlace } from '../support/engines.ts'
 import { stopOwnPostgres } from '../support/postgres.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
+import { FEEDS, follow } from './feeds/feed-licences.ts'
 import { type LicenceServer, startLicenceServer } from './licence-server.ts'
 
-const DECLARED = `
+const DECLARED = `${FEEDS}
 products:
+  - { name: MOVE, simultaneous: 1, when_full: displace, covers: [{ feed: Prices }] }
   - { name: TWO, simultaneous: 2, covers: [{ resource: instrument }] }
 entitlements:
   - { product: TWO, user: alice, access: realtime }
+  - { product: MOVE, user: alice, access: realtime }
 `
 
 let leave: () => Promise<void>
@@ -77,4 +82,23 @@ test('an entitlement that is taken away on one node counts on neither a second l
     return body.items.filter(({ details }: { details: { reason: string } }) => details.reason === 'changed').length
   }
   await until('the sessions end', 2_000, async () => (await ended()) === 2)
+})
+
+test('a place that is used on both nodes ends on both when another displaces it, and neither takes it again', async () => {
+  const [{ access_token: old }, { access_token: young }] = [await signIn(first, ALICE), await signIn(first, ALICE)]
+  const at = ({ port }: Pick<TestServer, 'port'>, token: string) => follow({ ...first, port }, token)
+  const older = [await at(first, old), await at(second, old)]
+  for (const each of older) await each.sub('Prices', 'A')
+  const newer = await at(second, young)
+  await newer.sub('Prices', 'A')
+  for (const each of older) assert.equal((await each.next()).Data, 'Authority licence=MOVE reason=displaced')
+  const places = async () => {
+    const { body } = await first.send('GET', '/admin/places?product=MOVE', { token: first.admin })
+    return body.items.map(({ session }: { session: string }) => session)
+  }
+  const before = await places()
+  assert.equal(before.length, 1)
+  await sleep(1_500)
+  assert.deepEqual(await places(), before)
+  for (const { stream } of [...older, newer]) stream.socket.close()
 })

@@ -194,7 +194,7 @@ export const HTTP_ERRORS = {
   },
   'Licence.Unavailable': {
     status: 503,
-    title: 'Licences cannot be read',
+    title: 'Licences cannot be read, or another place has not ended yet',
     advice: AGAIN,
   },
   'Licence.NotReady': {

@@ -13,7 +13,7 @@ import { createPlaces, lockPlaces, type Place, type Places } from '../store/lice
 import type { Product } from '../store/licences/products.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { isAtLeast } from './decide.ts'
-import { licenceNeeded } from './refusals.ts'
+import { licenceDisplaced, licenceNeeded } from './refusals.ts'
 import { type Licences, type Standing, type SubjectFacts, statusName } from './service.ts'
 
 export interface PlacesEnv {
@@ -39,6 +39,8 @@ export interface PlaceRequest {
   readonly way: Way
   /** The process that holds it; undefined where another program does, alone. */
   readonly node?: string
+  /** Whether the oldest place ends for it, where the product says so; by default it does. */
+  readonly mayDisplace?: boolean
 }
 
 /** How a product is used, as the audit log has it. `handler`: through another program, which says so. */
@@ -84,19 +86,27 @@ export function openPlaces(env: PlacesEnv) {
         takeInside(request, standing, change),
       )
       if (!(outcome instanceof Refusal)) return outcome
-      metrics.count('gatehouse_licence_refused_total', { product: product.name, reason: outcome.code })
+      // A node asks again and again for one that waits: that is not refused yet.
+      if (request.node === undefined || !isWaiting(outcome, product))
+        metrics.count('gatehouse_licence_refused_total', { product: product.name, reason: outcome.code })
       throw outcome
     },
 
-    /** Without effect if it is not held, or if other processes hold it too. */
-    async leave(facts: SubjectFacts, product: string, place: string, node?: string): Promise<void> {
+    /** Without effect if it is not held, or if other processes hold it too. `by`: of a process, which has this session. */
+    async leave(
+      facts: SubjectFacts,
+      product: string,
+      place: string,
+      by?: { readonly node: string; readonly session: string },
+    ): Promise<void> {
       await inPlaces(facts, product, place, async ({ own, end, now, places: inside }) => {
         if (own === undefined) return
-        const others = node === undefined ? [] : splitNodes(own).filter((each) => each !== node)
-        // Displaced, or of a process that was taken for dead.
-        if (node !== undefined && !splitNodes(own).includes(node)) return
-        if (others.length === 0) await end(own, now, 'stopped')
-        else await inside.put({ ...own, nodes: others.join(' ') })
+        const nodes = splitNodes(own)
+        // It was ended, or is of a process that was taken for dead.
+        if (by !== undefined && (own.session !== by.session || !nodes.includes(by.node))) return
+        const others = by === undefined ? [] : nodes.filter((each) => each !== by.node)
+        if (others.length > 0) await inside.put({ ...own, nodes: others.join(' ') })
+        else await end(own, now, own.displaced === 1 ? 'displaced' : 'stopped')
       })
     },
 
@@ -155,6 +165,7 @@ export function openPlaces(env: PlacesEnv) {
     work: (change: PlaceChange) => Promise<T>,
   ): Promise<T> {
     const holder = holderName(facts)
+    const isShared = database.engine === 'postgres'
     const place = placeDigest(holder, name)
     return transact(database.db, async (tx) => {
       await lockPlaces(database.engine, tx, product, holder)
@@ -172,7 +183,8 @@ export function openPlaces(env: PlacesEnv) {
       const own = held.find((each) => each.place === place)
       const others = held.filter((each) => each !== own)
       const record = (event: AuditEvent) => void events.push(event)
-      const result = await work({ ...{ places, holder, place, own, others, now, end, record }, firm: env.firm })
+      const inside = { places, holder, place, own, others, now, end, record }
+      const result = await work({ ...inside, firm: env.firm, isShared })
       if (events.length > 0) await env.audit.append(tx, events, now)
       return result
     })
@@ -202,6 +214,8 @@ interface PlaceChange {
   readonly others: readonly Place[]
   readonly now: number
   readonly firm: string
+  /** Whether several processes share the database. */
+  readonly isShared: boolean
   end(place: Place, at: number, reason: EndReason): Promise<void>
   record(event: AuditEvent): void
 }
@@ -211,15 +225,15 @@ async function takeInside(
   standing: Standing | undefined,
   change: PlaceChange,
 ): Promise<TakenPlace | Refusal> {
-  const { facts, product, seconds, client, way, node } = request
-  const { places, holder, place, own, now, end, record, firm } = change
+  const { facts, product, seconds, client, way, node, mayDisplace = true } = request
+  const { places, holder, place, own, now, end, record, firm, isShared } = change
   if (own?.displaced === 1) {
-    await end(own, now, 'displaced')
-    return new Refusal('Licence.Displaced', 403, `Another place uses ${product.name} now`, {
-      members: { Products: [product.name] },
-    })
+    // Nodes leave it when nothing is shown there any more.
+    const holders = splitNodes(own).filter((each) => isShared || each === node)
+    if (holders.length === 0) await end(own, now, 'displaced')
+    return licenceDisplaced(product.name)
   }
-  const access = standing === undefined ? 'none' : await chooseAccess(standing, change)
+  const access = standing === undefined ? 'none' : await chooseAccess(standing, change, mayDisplace)
   if (access instanceof Refusal) return access
   if (standing === undefined || access === 'none') {
     if (own !== undefined) await end(own, now, 'changed')
@@ -228,7 +242,9 @@ async function takeInside(
   const { kind, until: entitledUntil = Infinity } = standing.decision
   const until = Math.min(now + seconds * 1_000, entitledUntil)
   if (own?.access === access) {
-    await places.put({ ...own, expires_at: until, nodes: joinNodes(own, node) })
+    // Another process of a database that is not shared has ended.
+    const nodes = isShared ? joinNodes(own, node) : (node ?? own.nodes)
+    await places.put({ ...own, expires_at: until, nodes })
     return { session: own.session, access, until, isNew: false }
   }
   if (own !== undefined) await end(own, now, 'changed')
@@ -251,20 +267,27 @@ async function takeInside(
 async function chooseAccess(
   { product, decision: { access } }: Standing,
   { places, own, others }: PlaceChange,
+  mayDisplace: boolean,
 ): Promise<Standing['decision']['access'] | Refusal> {
   const { simultaneous, whenFull, name } = product
   if (access !== 'realtime' || simultaneous === undefined || own?.access === 'realtime') return access
   const realtime = others.filter((each) => each.access === 'realtime')
   if (realtime.length < simultaneous) return access
   if (whenFull === 'delay' && product.delay !== undefined) return 'delayed'
+  if (whenFull === 'displace' && !mayDisplace) return licenceDisplaced(name)
   const waiting = realtime.filter(({ displaced }) => displaced === 0)
   const [oldest] = waiting
-  // It ends when its program asks again, or when its time is over: until then it may go on.
+  // It ends when its program asks again, its nodes leave it, or its time is over: until then it may go on.
   if (whenFull === 'displace' && oldest !== undefined && realtime.length === waiting.length)
     await places.put({ ...oldest, displaced: 1 })
   const text = `All places of ${name} are in use: ${simultaneous}`
   const headers = whenFull === 'displace' ? { headers: { 'retry-after': '1' } } : {}
   return new Refusal('Licence.Places', 403, text, { ...headers, members: { Products: [name], Limit: simultaneous } })
+}
+
+/** Whether the place of another ends for the one that was refused: then it can be had shortly. */
+export function isWaiting(error: unknown, { whenFull }: Pick<Product, 'whenFull'>): boolean {
+  return error instanceof Refusal && error.code === 'Licence.Places' && whenFull === 'displace'
 }
 
 /** By which the audit log tells places of a holder apart. */

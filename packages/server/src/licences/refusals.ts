@@ -26,6 +26,21 @@ export function licenceNeeded(products: readonly string[], reason: NeededReason)
   })
 }
 
+/** Another place has it now. */
+export function licenceDisplaced(product: string): Refusal {
+  return new Refusal('Licence.Displaced', 403, `Another place uses ${product} now`, {
+    members: { Products: [product] },
+  })
+}
+
+/** The place of another was to end for this one, and has not ended in time. */
+export function placeUnavailable(product: string): Refusal {
+  return new Refusal('Licence.Unavailable', 503, `Another place still uses ${product}`, {
+    headers: { 'retry-after': '1' },
+    members: { Products: [product] },
+  })
+}
+
 export function licenceUnavailable(): Refusal {
   return new Refusal('Licence.Unavailable', 503, 'It cannot be found out now who may see licensed data', {
     headers: { 'retry-after': '1' },

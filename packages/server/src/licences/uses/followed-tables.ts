@@ -3,6 +3,7 @@ import type { Principal, Refusal, TableNeed } from 'gatehouse-protocol'
 import type { TableAccess, TableAccesses } from './table-access.ts'
 import type { FollowedTables, TableCaller } from './table-contract.ts'
 import { type Expected, findRefusal, isNothing } from './table-parts.ts'
+import { Taker } from './taker.ts'
 import type { Use, Uses } from './uses.ts'
 
 export interface FollowedEnv {
@@ -27,6 +28,8 @@ export class Followed implements FollowedTables {
   readonly #env: FollowedEnv
   readonly #onClosed: () => void
   readonly #uses = new Map<string, FollowedUse>()
+  /** Of all tables, also when a use of one follows another. */
+  readonly #taker: Taker
   #principal: Principal
   #isClosed = false
 
@@ -34,6 +37,7 @@ export class Followed implements FollowedTables {
     this.#env = env
     this.#onClosed = onClosed
     this.#principal = env.caller.principal
+    this.#taker = new Taker(env.caller.mayDisplace)
   }
 
   find(table: string): TableAccess | Promise<void> | undefined {
@@ -103,7 +107,7 @@ export class Followed implements FollowedTables {
     const { caller, uses, onChange } = this.#env
     const parts = places.map((place) => expected.coverage.parts[place]?.products ?? [])
     const opening = uses
-      .open({ parts, ...caller, principal: this.#principal, onChange })
+      .open({ parts, ...caller, principal: this.#principal, taker: this.#taker, onChange })
       .then((use) => {
         if (this.#isClosed || this.#uses.get(table) !== opened) return use.close()
         use.setPrincipal(this.#principal)

@@ -1,16 +1,21 @@
 /**
  * The places that subscriptions and reads of this node hold: one for each sign-in and product. The first use takes it, before its first
- * value; it is left with the last one. While it is held it is renewed.
+ * value; it is left with the last one. While it is held it is renewed. When another place displaces it, all that use it stop first, and
+ * then it is left: only then the other has its place.
  */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Principal, Refusal } from 'gatehouse-protocol'
 import type { Product } from '../../store/licences/products.ts'
-import type { TakenPlace, UsedPlaces, Way } from '../places.ts'
+import { isWaiting, type TakenPlace, type UsedPlaces, type Way } from '../places.ts'
+import { licenceDisplaced, placeUnavailable } from '../refusals.ts'
 import type { SubjectFacts } from '../service.ts'
+import type { Taker } from './taker.ts'
 
 export interface HeldPlace {
   readonly taken: TakenPlace
+  /** Why it is held no longer: another place has displaced it. */
+  readonly displaced: Refusal | undefined
   /** Without effect after the first call. */
   release(): void
 }
@@ -23,16 +28,32 @@ export interface HoldRequest {
   readonly way: Way
   /** How long the place is held after its release. */
   readonly lingerMs: number
+  readonly taker: Taker
+  /** Whether the oldest place ends for it, where the product says so. */
+  readonly mayDisplace: boolean
+  /** `displaced` is set: nothing of the product may be shown from now on. */
+  onDisplaced(): void
 }
 
 interface Holding {
-  readonly request: HoldRequest
+  readonly key: string
   readonly place: string
+  /** The last one. */
+  request: HoldRequest
   uses: number
-  taking: Promise<TakenPlace>
-  /** Of which decision it is; undefined: it is to be asked for again. */
-  decision: object | undefined
+  /** Those that are not released. */
+  readonly users: Set<HoldRequest>
+  /** Undefined: it is to be asked for again. */
+  asked: Asked | undefined
   session: string | undefined
+  displaced: Refusal | undefined
+}
+
+interface Asked {
+  /** Of which decision it is. */
+  readonly decision: object
+  readonly mayDisplace: boolean
+  readonly taking: Promise<TakenPlace>
 }
 
 /** How long places are held without renewal, how often they are renewed, and how long one that displaces another waits for its end. */
@@ -51,34 +72,36 @@ export interface HeldPlacesEnv {
   /** Whether several nodes share the database. */
   readonly isShared: boolean
   readonly onError: (error: unknown) => void
-  /** Another place waits for the end of this one, or somebody has ended it: what this user or client has is to be decided anew. */
-  readonly onLost: (facts: SubjectFacts) => void
+  /** Others have ended a place of this user or client, such as when its access changed: what it has is to be decided anew. */
+  readonly onEnded: (facts: SubjectFacts) => void
   /** `isAvailable` has changed. */
   readonly onAvailability: () => void
 }
 
 export type HeldPlaces = ReturnType<typeof openHeldPlaces>
 
-export function openHeldPlaces({ places, isShared, onError, onLost, onAvailability }: HeldPlacesEnv) {
+export function openHeldPlaces({ places, isShared, onError, onEnded, onAvailability }: HeldPlacesEnv) {
   const { seconds, renewMs, displacingMs } = isShared ? TIMES.several : TIMES.one
   /** Of this process. */
   const node = randomBytes(6).toString('hex')
   const held = new Map<string, Holding>()
+  /** Displaced, and not left yet, because the database failed. */
+  const unleft: Holding[] = []
   let renewing: Promise<void> | undefined
   let askedAt = performance.now()
   /** When the last renewal began that succeeded. */
   let renewedAt = performance.now()
   let isAvailable = true
+  let outages = 0
   const timer = setInterval(() => {
     const now = performance.now()
-    const hasAny = [...held.values()].some(({ session }) => session !== undefined)
-    if (!hasAny && isAvailable) renewedAt = now
+    const all = [...held.values()].filter(({ session }) => session !== undefined)
+    if (all.length === 0 && isAvailable) renewedAt = now
     if (isShared && isAvailable && now - renewedAt > LOST_AFTER_MS) setAvailable(false)
+    if (isAvailable) for (const own of unleft.splice(0)) leaveDisplaced(own)
     if (renewing !== undefined) return
     const isDue = now - askedAt >= renewMs
-    const some = [...held.values()].filter(
-      ({ session, request }) => session !== undefined && (isDue || request.product.whenFull === 'displace'),
-    )
+    const some = all.filter(({ request }) => isDue || request.product.whenFull === 'displace')
     if (isDue) askedAt = now
     if (some.length === 0 && isAvailable) return
     renewing = (isAvailable ? renew(some) : places.check())
@@ -96,15 +119,50 @@ export function openHeldPlaces({ places, isShared, onError, onLost, onAvailabili
   function setAvailable(to: boolean): void {
     if (isAvailable === to) return
     isAvailable = to
-    for (const holding of held.values()) holding.decision = undefined
+    if (!to) outages++
+    for (const own of held.values()) own.asked = undefined
     onAvailability()
   }
 
-  /** One that was ended, or that another displaces, is asked for again: the answer says what follows. */
   async function renew(some: readonly Holding[]): Promise<void> {
-    const sessions = some.flatMap(({ session }) => session ?? [])
+    const asked = some.flatMap((own) => (own.session === undefined ? [] : [{ own, session: own.session }]))
+    const sessions = asked.map(({ session }) => session)
     const renewed = new Map((await places.renew(sessions, seconds)).map((place) => [place.session, place]))
-    for (const { session = '', request } of some) if (renewed.get(session)?.displaced !== 0) onLost(request.facts)
+    for (const { own, session } of asked) {
+      if (own.session !== session) continue
+      const found = renewed.get(session)
+      if (found === undefined) {
+        own.session = undefined
+        own.asked = undefined
+        onEnded(own.request.facts)
+      } else if (found.displaced !== 0) lose(own)
+    }
+  }
+
+  /** Another place displaces it. */
+  function lose(own: Holding): void {
+    if (own.displaced !== undefined) return
+    const refusal = licenceDisplaced(own.request.product.name)
+    own.displaced = refusal
+    if (held.get(own.key) === own) held.delete(own.key)
+    for (const user of [...own.users]) {
+      user.taker.lose(own.key, refusal)
+      user.onDisplaced()
+    }
+    // What still asks for it must not find it free.
+    void Promise.allSettled([own.asked?.taking]).then(() => leaveDisplaced(own))
+  }
+
+  /** Again, until the database has it: the other place waits for it. */
+  function leaveDisplaced(own: Holding): void {
+    leave(own).catch((error: unknown) => {
+      onError(error)
+      unleft.push(own)
+    })
+  }
+
+  async function leave({ request: { facts, product }, place, session }: Holding): Promise<void> {
+    if (session !== undefined) await places.leave(facts, product.name, place, { node, session })
   }
 
   return {
@@ -113,45 +171,47 @@ export function openHeldPlaces({ places, isShared, onError, onLost, onAvailabili
       return isAvailable
     },
 
-    /** Throws if there is no access, or no place is left. With another decision, a place that is held is asked for again. */
+    /** How often they could not be held: what was taken before the last time is to be asked for again. */
+    get outages(): number {
+      return outages
+    },
+
+    /**
+     * Throws if there is no access, or no place is left, or the taker has lost it to another. With another decision, a place that is held
+     * is asked for again.
+     */
     async hold(request: HoldRequest, decision: object): Promise<HeldPlace> {
-      const { facts, product, lingerMs } = request
+      const { facts, product, taker, mayDisplace, lingerMs } = request
       const place = placeName(request.principal, request.address)
       const key = `${facts.subject.kind}:${facts.subject.id}\0${product.name}\0${place}`
-      let holding = held.get(key)
-      if (holding?.decision !== decision) {
-        const taking = take(request, place)
-        if (holding === undefined) {
-          holding = { request, place, uses: 0, taking, decision, session: undefined }
-          held.set(key, holding)
-        } else {
-          holding.taking = taking
-          holding.decision = decision
-        }
-        const own = holding
-        taking.then(
-          ({ session }) => {
-            own.session = session
-          },
-          () => {
-            own.session = undefined
-            own.decision = undefined
-          },
-        )
-      }
-      const own = holding
+      const loss = taker.findLoss(key)
+      if (loss !== undefined) throw loss
+      const own = held.get(key) ?? createHolding(key, place, request)
+      held.set(key, own)
+      const { asked } = own
+      const isAsked = asked?.decision === decision && (asked.mayDisplace || !mayDisplace)
+      const { taking } = isAsked ? asked : ask(own, request, decision)
       own.uses++
+      own.users.add(request)
       const release = (): void => {
         own.uses--
         if (own.uses > 0 || held.get(key) !== own) return
         held.delete(key)
-        if (own.session !== undefined) places.leave(facts, product.name, place, node).catch(onError)
+        leave(own).catch(onError)
       }
       try {
-        const taken = await own.taking
-        return { taken, release: releaseOnce(release, lingerMs) }
+        const taken = await taking
+        return {
+          taken,
+          get displaced() {
+            return own.displaced
+          },
+          release: releaseOnce(() => own.users.delete(request), release, lingerMs),
+        }
       } catch (error) {
+        own.users.delete(request)
         release()
+        if (isDisplaced(error)) taker.lose(key, error)
         throw error
       }
     },
@@ -159,36 +219,64 @@ export function openHeldPlaces({ places, isShared, onError, onLost, onAvailabili
     async close(): Promise<void> {
       clearInterval(timer)
       await renewing
-      await Promise.all(
-        [...held.values()]
-          .filter(({ session }) => session !== undefined)
-          .map(({ request: { facts, product }, place }) =>
-            places.leave(facts, product.name, place, node).catch(onError),
-          ),
-      )
+      await Promise.all([...held.values()].map((own) => leave(own).catch(onError)))
       held.clear()
     },
   }
 
+  function ask(own: Holding, request: HoldRequest, decision: object): Asked {
+    const asked: Asked = { decision, mayDisplace: request.mayDisplace, taking: take(request, own.place) }
+    own.request = request
+    own.asked = asked
+    asked.taking.then(
+      ({ session }) => {
+        own.session = session
+        // Nothing more would be displaced for it.
+        if (own.asked === asked) own.asked = { ...asked, mayDisplace: true }
+        if (own.displaced !== undefined) leaveDisplaced(own)
+      },
+      (error: unknown) => {
+        if (own.asked === asked) own.asked = undefined
+        if (isDisplaced(error) && own.session !== undefined) lose(own)
+        else if (error instanceof Refusal && own.asked === undefined) own.session = undefined
+      },
+    )
+    return asked
+  }
+
   /** One that displaces another has its place when the other has ended. */
-  async function take({ facts, product, principal, way }: HoldRequest, place: string): Promise<TakenPlace> {
-    const request = { facts, product, place, seconds, client: principal.clientId, way, node }
+  async function take(
+    { facts, product, principal, way, mayDisplace }: HoldRequest,
+    place: string,
+  ): Promise<TakenPlace> {
+    const request = { facts, product, place, seconds, client: principal.clientId, way, node, mayDisplace }
     for (const deadline = performance.now() + displacingMs; ; await sleep(DISPLACING_TRY_MS)) {
       try {
         return await places.take(request)
       } catch (error) {
-        const waits = error instanceof Refusal && error.code === 'Licence.Places' && product.whenFull === 'displace'
-        if (!waits || performance.now() > deadline) throw error
+        if (!isWaiting(error, product)) throw error
+        if (performance.now() > deadline) throw placeUnavailable(product.name)
       }
     }
   }
 }
 
-function releaseOnce(release: () => void, lingerMs: number): () => void {
+function createHolding(key: string, place: string, request: HoldRequest): Holding {
+  const nothing = { asked: undefined, session: undefined, displaced: undefined }
+  return { key, place, request, uses: 0, users: new Set(), ...nothing }
+}
+
+function isDisplaced(error: unknown): error is Refusal {
+  return error instanceof Refusal && error.code === 'Licence.Displaced'
+}
+
+/** `stop` is called at once. */
+function releaseOnce(stop: () => void, release: () => void, lingerMs: number): () => void {
   let isReleased = false
   return () => {
     if (isReleased) return
     isReleased = true
+    stop()
     if (lingerMs > 0) setTimeout(release, lingerMs).unref()
     else release()
   }

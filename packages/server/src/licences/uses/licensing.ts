@@ -8,6 +8,7 @@ import type { Licences } from '../service.ts'
 import { openHeldPlaces } from './held-places.ts'
 import { openStandings, type StandingsEnv } from './standings.ts'
 import { openTableUses } from './table-uses.ts'
+import { Taker } from './taker.ts'
 import { TopicAccess } from './topic-access.ts'
 import { type CoveredParts, type Named, type TopicCoverage, type TopicRange, topicCoverages } from './topic-coverage.ts'
 import { createUses, type Use, type Uses } from './uses.ts'
@@ -53,7 +54,7 @@ export function openLicensing(env: LicensingEnv) {
     isShared: env.isShared,
     onError,
     onAvailability: () => uses.availabilityChanged(),
-    onLost: ({ subject: { kind, id } }) =>
+    onEnded: ({ subject: { kind, id } }) =>
       void standings.forget(new Set([kind === 'user' ? `user:${id}` : `client:${id}`])),
   })
   const uses: Uses = createUses({ standings, held, metrics, onError })
@@ -116,6 +117,7 @@ export class TopicUse {
   readonly #request: TopicUseRequest
   readonly #uses: Uses
   readonly #onClosed: (use: TopicUse) => void
+  readonly #taker = new Taker()
   #principal: Principal
   #covered: CoveredParts | undefined
   #use: Use | undefined
@@ -180,7 +182,7 @@ export class TopicUse {
     const use =
       covered &&
       (await this.#uses.open({
-        ...{ parts: covered.parts, principal: this.#principal, address, way },
+        ...{ parts: covered.parts, principal: this.#principal, address, way, taker: this.#taker },
         needsRealtime: kind === 'controller',
         onChange: () => this.#request.onChange(),
         ...(isFirst && approve !== undefined && { approve: (parts) => approve(new TopicAccess(parts, covered)) }),

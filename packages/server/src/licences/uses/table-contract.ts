@@ -7,6 +7,8 @@ export interface TableCaller {
   readonly principal: Principal
   readonly address: string
   readonly way: Way
+  /** Whether a live query may displace other places; by default it may. */
+  readonly mayDisplace?: boolean
 }
 
 export type HeldTables = Held<TableAccess>

@@ -7,6 +7,7 @@ import type { Way } from '../places.ts'
 import { isMissing, licenceNeeded, licenceUnavailable, type NeededReason } from '../refusals.ts'
 import type { HeldPlace, HeldPlaces } from './held-places.ts'
 import { type Standings, type SubjectStandings, subjectKey } from './standings.ts'
+import { Taker } from './taker.ts'
 
 /** What a caller may see of a part. */
 export type PartAccess =
@@ -31,6 +32,8 @@ export interface UseRequest {
   readonly needsRealtime?: boolean
   /** How long the places are held after the use; by default a minute for queries, which follow each other. */
   readonly lingerMs?: number
+  /** Of uses that follow each other for the same subscription or query; by default it is one of its own. */
+  readonly taker?: Taker
   /** Called with what it would have, before a place is taken and anything is recorded: rejects to refuse it. */
   approve?(parts: readonly PartAccess[]): Promise<void>
   /** Called with the access to each part when it has changed. */
@@ -85,10 +88,14 @@ class OpenUse implements Use {
   readonly #request: UseRequest
   readonly #env: UsesEnv
   readonly #open: Map<string, Set<OpenUse>>
+  readonly #taker: Taker
+  /** Until what was asked for has been decided. */
+  #mayDisplace: boolean
   #principal: Principal
   /** Places by product. */
   #places = new Map<string, HeldPlace>()
   #isClosed = false
+  #hasBegun = false
   deciding: Promise<void> | undefined
   #mustDecideAgain = false
 
@@ -96,6 +103,8 @@ class OpenUse implements Use {
     this.#request = request
     this.#env = env
     this.#open = open
+    this.#taker = request.taker ?? new Taker()
+    this.#mayDisplace = this.#taker.mayDisplace
     this.#principal = request.principal
     this.#register()
   }
@@ -123,6 +132,8 @@ class OpenUse implements Use {
       before.grantId === principal.grantId &&
       before.clientId === principal.clientId
     if (isSame) return
+    this.#taker.beginAnew()
+    this.#mayDisplace = this.#taker.mayDisplace
     // What the caller before had says nothing of this one.
     this.#tell(this.#request.parts.map((products) => ({ access: 'none', refusal: licenceNeeded(products, 'none') })))
     void this.recheck()
@@ -137,6 +148,8 @@ class OpenUse implements Use {
 
   #decideAgain(): void {
     this.#mustDecideAgain = true
+    // The first decision takes over what changes meanwhile.
+    if (!this.#hasBegun) return
     this.deciding ??= this.#decideUntilDone().finally(() => {
       this.deciding = undefined
       if (this.#mustDecideAgain && !this.#isClosed) this.#decideAgain()
@@ -181,7 +194,8 @@ class OpenUse implements Use {
       try {
         await this.#decide(false)
       } catch (error) {
-        this.#env.onError(error)
+        // A place that it waits for.
+        if (!(error instanceof Refusal)) this.#env.onError(error)
         this.#mustDecideAgain = true
         await sleep(RETRY_MS, undefined, { ref: false })
       }
@@ -201,6 +215,7 @@ class OpenUse implements Use {
     if (isFirst && !held.isAvailable) throw licenceUnavailable()
     for (;;) {
       const principal = this.#principal
+      const { outages } = held
       const reading = standings.read(principal)
       const known = await reading
       const decided = this.#choose(known)
@@ -208,15 +223,21 @@ class OpenUse implements Use {
       const parts = await this.#holdPlaces(decided, known, principal)
       if (this.#isClosed) return
       // It is decided anew when they can be held again.
-      if (!held.isAvailable) return this.#tell(this.#unavailable())
-      if (principal !== this.#principal || !standings.isCurrent(principal, reading)) continue
-      if (isFirst) this.parts = parts
-      else this.#tell(parts)
-      return
+      if (!held.isAvailable) return this.#conclude(this.#unavailable())
+      const isCurrent = standings.isCurrent(principal, reading) && outages === held.outages
+      if (principal !== this.#principal || !isCurrent) continue
+      this.#mayDisplace = false
+      this.#taker.begun()
+      return this.#conclude(parts)
     }
   }
 
-  /** A place for each product that gives something; where none is left, there is no access. */
+  #conclude(parts: readonly PartAccess[]): void {
+    this.#tell(parts)
+    this.#hasBegun = true
+  }
+
+  /** A place for each product that gives something; where none is left, there is no access. Throws where one may be free shortly. */
   async #holdPlaces(
     decided: readonly PartAccess[],
     known: SubjectStandings,
@@ -224,6 +245,10 @@ class OpenUse implements Use {
   ): Promise<readonly PartAccess[]> {
     const { facts, standings } = known
     const { address, way, lingerMs = way === 'query' ? QUERY_LINGER_MS : 0 } = this.#request
+    const asked = {
+      ...{ principal, address, way, lingerMs, taker: this.#taker, mayDisplace: this.#mayDisplace },
+      onDisplaced: () => this.#tell(this.parts),
+    }
     const before = this.#places
     const places = new Map<string, HeldPlace>()
     const refused = new Map<string, Refusal>()
@@ -232,10 +257,11 @@ class OpenUse implements Use {
       const product = standings.get(name)?.product
       if (facts === undefined || product === undefined) continue
       try {
-        places.set(name, await this.#env.held.hold({ facts, product, principal, address, way, lingerMs }, known))
+        places.set(name, await this.#env.held.hold({ ...asked, facts, product }, known))
       } catch (error) {
-        if (!(error instanceof Refusal)) {
+        if (!(error instanceof Refusal) || error.code === 'Licence.Unavailable') {
           for (const place of places.values()) place.release()
+          if (error instanceof Refusal) this.#count(error)
           throw error
         }
         refused.set(name, error)
@@ -262,13 +288,20 @@ class OpenUse implements Use {
     })
   }
 
-  #tell(parts: readonly PartAccess[]): void {
+  #tell(decided: readonly PartAccess[]): void {
     const before = this.parts
+    const parts = decided.map((part) => this.#withoutDisplaced(part))
     this.parts = parts
-    if (this.#isClosed || before.every((part, index) => isSameAccess(part, parts[index]))) return
+    if (this.#isClosed || !this.#hasBegun || before.every((part, index) => isSameAccess(part, parts[index]))) return
     for (const [index, part] of parts.entries())
       if (part.access === 'none' && before[index]?.access !== 'none') this.#count(part.refusal)
     this.#request.onChange(parts)
+  }
+
+  /** Another place may have displaced its own since that was decided. */
+  #withoutDisplaced(part: PartAccess): PartAccess {
+    const refusal = part.access === 'none' ? undefined : this.#places.get(part.product)?.displaced
+    return refusal === undefined ? part : { access: 'none', refusal }
   }
 
   #count({ code, details: { members } }: Refusal): void {
