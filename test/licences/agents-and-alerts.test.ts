@@ -1,15 +1,16 @@
 /** Assistants and alerts with delayed access: they see and say what their user can see, when their user can, and say as of when it is. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { AlertClient } from '../alerts/alert-client.ts'
-import { ALICE } from '../support/demo-user.ts'
+import { ALICE, signIn } from '../support/demo-user.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { agentToken, McpClient } from '../support/mcp.ts'
 import { until } from '../support/until.ts'
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { publish } from './feeds/feed-licences.ts'
 import { startLicenceServer } from './licence-server.ts'
-import { type TablePlace, tablePlace } from './tables/table-licences.ts'
+import { keys, type TablePlace, tablePlace } from './tables/table-licences.ts'
 
 const SECONDS = 2
 const DELAY_MS = SECONDS * 1_000
@@ -19,11 +20,14 @@ feeds:
 products:
   - { name: NYSE, delay: ${SECONDS} seconds, covers: [{ table: ticks }, { feed: Mixed, topics: ["NYSE/*"] }] }
   - { name: LSE, covers: [{ feed: Mixed, topics: ["LSE/*"] }] }
+  - { name: SOLO, simultaneous: 1, when_full: displace, covers: [{ table: depth }] }
 entitlements:
   - { product: NYSE, user: alice, access: delayed }
   - { product: LSE, user: alice, access: realtime }
+  - { product: SOLO, user: alice, access: realtime }
   - { product: NYSE, client: handler, access: realtime, kind: exempt }
   - { product: LSE, client: handler, access: realtime, kind: exempt }
+  - { product: SOLO, client: handler, access: realtime, kind: exempt }
 `
 
 onEveryEngine('assistants and alerts with a delay', (at) => {
@@ -125,5 +129,35 @@ onEveryEngine('assistants and alerts with a delay', (at) => {
     await admin.call('PATCH', `/admin/alerts/${id}`, { owner: 'admin' })
     assert.deepEqual((await admin.get(id)).instances, [])
     assert.deepEqual((await admin.call('GET', `/alerts/${id}/history`)).items, [])
+  })
+
+  test('an alert displaces nobody: it waits for a place, and leaves it to a sign-in', async () => {
+    const { server } = place
+    const scopes = "READ SCOPE 'Platform/Market' WRITE SCOPE 'Platform/Market'"
+    await place.rows(`CREATE TABLE depth (id Integer PRIMARY KEY, price Integer NOT NULL) ${scopes}`, server.admin)
+    await (await AlertClient.signIn(server)).declareChannel('depth-hook', `${receiver.origin}/depth`)
+    const alice = await AlertClient.signIn(server, ALICE)
+    const look = async () => place.live('SELECT id FROM depth', (await signIn(server)).access_token)
+    const first = await look()
+    assert.deepEqual(keys(await first.next()), [])
+    const { id } = await alice.create({
+      ...{ name: 'Deep', statement: 'SELECT id, price FROM depth', when: 'price > 50' },
+      ...{ group: '0 seconds', channels: ['depth-hook'] },
+    })
+    const isIn = async (state: string) => (await alice.get(id)).state === state
+    await until('it waits for a place', 10_000, () => isIn('suspended'))
+    first.close()
+    await until('it has the place', 20_000, () => isIn('ok'))
+    const second = await look()
+    assert.deepEqual(keys(await second.next()), [])
+    await until('the sign-in has displaced it', 10_000, () => isIn('suspended'))
+    // It is tried again then.
+    const given = await place.admin('POST', '/entitlements', { product: 'LSE', user: 'admin', access: 'realtime' })
+    assert.equal(given.status, 201, JSON.stringify(given.body))
+    await sleep(1_500)
+    await place.rows('INSERT INTO depth (id, price) VALUES (1, 99)', server.handler)
+    assert.deepEqual(keys(await second.next()), [[1]])
+    second.close()
+    await until('it has the place again', 20_000, () => isIn('firing'))
   })
 })

@@ -331,8 +331,7 @@ export class RunningAlert {
       this.#update({ state: 'error', error: text, watched: this.#run.watched ?? now.wall })
       this.#commit({ ...this.#takeCleared(), runs: [this.#run] })
     }
-    // The sign-in that has displaced it keeps the place.
-    if (refusal?.code !== 'Licence.Displaced') this.#result.tryAgain()
+    this.#result.tryAgain()
   }
 
   #tellAbout(type: 'alert.error' | 'alert.recovered', error: string, now: Now): void {

@@ -48,6 +48,8 @@ export interface LicensedCaller {
   /** Empty where it is not known. */
   readonly address: string
   readonly way: LicensedWay
+  /** Whether a live query may displace other places of the caller; by default it may. */
+  readonly mayDisplace?: boolean
 }
 
 /** How a table is used, for the usage report. */

@@ -69,9 +69,10 @@ export class LicenceWatch<Reader extends LicensedReader> {
     const known = this.#followed.get(reader)
     if (known !== undefined) return known
     const { principal, request } = reader
-    // The alerts of an owner are one place: nobody signs in for them.
-    const address = request.kind === 'alert' ? 'alerts' : request.address
-    const caller = { principal, address, way: 'live' } as const
+    // The alerts of an owner are one place, which displaces none where the owner is: nobody signs in for them.
+    const isAlert = request.kind === 'alert'
+    const address = isAlert ? 'alerts' : request.address
+    const caller = { principal, address, way: 'live', mayDisplace: !isAlert } as const
     const followed = licences.follow(caller, () => onChanged(reader))
     this.#followed.set(reader, followed)
     return followed
