@@ -174,6 +174,9 @@ onEveryEngineInLongRuns('alerts by mail and to feeds', (place) => {
     const before = smtp.mails.length
     clock.advance(2 * MINUTE)
     await until('it is dropped', 10_000, async () => (await listMails('dropped')).some(isOwn))
-    assert.equal(smtp.mails.slice(before).some(({ to }) => to.includes('alice@example.com')), false)
+    assert.equal(
+      smtp.mails.slice(before).some(({ to }) => to.includes('alice@example.com')),
+      false,
+    )
   })
 })

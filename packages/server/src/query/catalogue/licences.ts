@@ -13,8 +13,8 @@ import {
 } from 'gatehouse-iql'
 import {
   type FollowedTables as Followed,
-  HTTP_ERRORS,
   type HeldTables as Held,
+  HTTP_ERRORS,
   type Principal,
   Refusal,
   type TableNeed,

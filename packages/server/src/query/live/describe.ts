@@ -1,7 +1,7 @@
 /** What a statement would be as a live one, for a caller who does not subscribe yet. */
 import { Refusal } from 'gatehouse-protocol'
 import type { AttributeSource } from '../catalogue/attributes.ts'
-import type { TableLicences } from '../catalogue/licences.ts'
+import type { Copies, TableLicences } from '../catalogue/licences.ts'
 import { refuse } from '../errors.ts'
 import { whenPlanned } from '../plan/long-plans.ts'
 import { callOwner } from '../run/call.ts'
@@ -13,6 +13,7 @@ import { digestVisibility } from './visibility.ts'
 export interface DescribeEnv extends TargetEnv {
   readonly attributes: Pick<AttributeSource, 'currentValues'>
   readonly licences: TableLicences
+  readonly copies: Copies
 }
 
 type DescribeRequest = Parameters<LiveQueries['describe']>[0]
