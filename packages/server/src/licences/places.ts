@@ -176,7 +176,7 @@ export function openPlaces(env: PlacesEnv) {
       }
       const now = clock()
       const held: Place[] = []
-      for (const each of await places.ofHolder(product, holder)) {
+      for (const each of await places.lockOfHolder(database.engine, product, holder)) {
         if (each.expires_at > now) held.push(each)
         else await end(each, each.expires_at, 'idle')
       }
@@ -194,7 +194,7 @@ export function openPlaces(env: PlacesEnv) {
 /** Ends those that were not renewed in time. */
 export function endLapsed({ database, audit }: Pick<PlacesEnv, 'database' | 'audit'>, now: number): Promise<void> {
   return transact(database.db, async (tx) => {
-    const lapsed = await createPlaces(tx).removeLapsed(now)
+    const lapsed = await createPlaces(tx).removeLapsed(database.engine, now)
     if (lapsed.length > 0)
       await audit.append(
         tx,

@@ -1,6 +1,6 @@
 /** Places: the sign-ins and programs that use a product now. Their number is bounded for each user or client and product. */
 import { createHash } from 'node:crypto'
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import { type ExpressionBuilder, type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { Engine } from '../database/database.ts'
 import type { Schema } from '../database/schema.ts'
 
@@ -23,14 +23,12 @@ export type Places = ReturnType<typeof createPlaces>
 export function createPlaces(db: Kysely<Schema>) {
   const places = () => db.selectFrom('licence_places').selectAll()
   return {
-    /** Of one holder, the oldest first. */
-    ofHolder: (product: string, holder: string): Promise<Place[]> =>
-      places()
-        .where('product', '=', product)
-        .where('holder', '=', holder)
-        .orderBy('taken_at')
-        .orderBy('place')
-        .execute(),
+    /** Of one holder, the oldest first. Until the transaction ends nobody else changes or ends them: what was ended is not put back. */
+    async lockOfHolder(engine: Engine, product: string, holder: string): Promise<Place[]> {
+      const query = places().where('product', '=', product).where('holder', '=', holder).orderBy('place')
+      const held = await (engine === 'postgres' ? query.forUpdate() : query).execute()
+      return held.sort((one, other) => one.taken_at - other.taken_at)
+    },
 
     /** Of all products, the oldest first. */
     heldBy: (holder: string, now: number): Promise<Place[]> =>
@@ -106,8 +104,13 @@ export function createPlaces(db: Kysely<Schema>) {
     },
 
     /** Those that were not used again in time. */
-    removeLapsed: (now: number): Promise<Place[]> =>
-      db.deleteFrom('licence_places').where('expires_at', '<=', now).returningAll().execute(),
+    async removeLapsed(engine: Engine, now: number): Promise<Place[]> {
+      const lapsed = (eb: ExpressionBuilder<Schema, 'licence_places'>) => eb('expires_at', '<=', now)
+      const removal = db.deleteFrom('licence_places').where(lapsed)
+      // Those that are being renewed have not lapsed, or are removed the next time.
+      const free = db.selectFrom('licence_places').select('session').where(lapsed).forUpdate().skipLocked()
+      return (engine === 'postgres' ? removal.where('session', 'in', free) : removal).returningAll().execute()
+    },
   }
 }
 
