@@ -67,6 +67,7 @@ export class S3Target implements Target {
   readonly #agent: HttpAgent
   /** Whether the bucket stores nothing where there is an object already, if it is asked not to; undefined until it was tried. */
   #hasConditions: boolean | undefined
+  #probing: Promise<boolean> | undefined
 
   constructor(address: BucketAddress, credentials = new CredentialSource()) {
     const { bucket, prefix, endpoint, region } = address
@@ -80,9 +81,17 @@ export class S3Target implements Target {
   }
 
   async put(name: string, body: Buffer, signal: AbortSignal): Promise<boolean> {
-    this.#hasConditions ??= await this.#tryConditions(signal)
+    this.#hasConditions ??= await this.#probe(signal)
     if (!this.#hasConditions && (await this.#exists(name, signal))) return false
     return this.#put(name, body, this.#hasConditions, signal)
+  }
+
+  /** Once for all that are stored at the same time. */
+  #probe(signal: AbortSignal): Promise<boolean> {
+    this.#probing ??= this.#tryConditions(signal).finally(() => {
+      this.#probing = undefined
+    })
+    return this.#probing
   }
 
   /** Some stores refuse the condition, and some ignore it: then two machines could overwrite what the other has stored. */
