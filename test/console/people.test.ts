@@ -15,11 +15,11 @@ let admin: Gatehouse
 before(async () => {
   scene = await openConsole()
   admin = new Gatehouse(scene.server.issuer, { auth: password({ clientId: 'demo-cli', ...ADMIN }) })
-  await Promise.all(
-    Array.from({ length: 60 }, (_, index) =>
-      admin.admin.users.create({ username: `many-${String(index).padStart(2, '0')}`, name: `Person Number ${index}` }),
-    ),
-  )
+  for (let index = 0; index < 60; index++)
+    await admin.admin.users.create({
+      username: `many-${String(index).padStart(2, '0')}`,
+      name: `Person Number ${index}`,
+    })
 })
 after(async () => {
   admin?.close()

@@ -13,6 +13,7 @@ import { openTestAudit } from '../support/audit.ts'
 import { deriveKey } from '../support/derived-key.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { createLocalBus } from '../support/local-bus.ts'
+import { until } from '../support/until.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-views-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -200,6 +201,7 @@ onEveryEngineInLongRuns('declared views', (place) => {
       const { created, keptState } = query.catalogue.findDefinition('kept') ?? {}
       return { created, isBuilt: keptState?.isBuilt }
     }
+    await until('it is built', 10_000, async () => (await build()).isBuilt === true)
     const before = await build()
     const stopped = () => {
       throw new Error('The clock has stopped')
