@@ -60,6 +60,11 @@ const LONGEST = [
   'query/corpus',
   'operate/stopping',
   'examples/javascript',
+  'replication/kill-s3',
+  'query/columns/killed',
+  'replication/pgbackrest',
+  'licences/faults',
+  'licences/simulation',
 ]
 
 /** Load, memory and repetition, which others cover in part: they run in `npm run test:all`, or by name. */
