@@ -108,15 +108,16 @@ onSqlite('the client library on a server with products', (place) => {
     await trades.ready()
     await publish(server, 'Trades', 'B', 1)
     for await (const { topic } of trades) if (topic === 'B') break
+    const { licences } = trades
+    trades.close()
     const resumed = gate.feed('Trades').subscribe('*', { resume: trades.position })
     let changes = 0
     resumed.on('licence', () => changes++)
     const recovered = new Promise<void>((resolve) => resumed.on('recovered', resolve))
     await resumed.ready()
     await recovered
-    assert.deepEqual(resumed.licences, trades.licences)
+    assert.deepEqual(resumed.licences, licences)
     assert.deepEqual([resumed.licences.length, resumed.delay, changes], [1, SECONDS, 0])
-    trades.close()
     resumed.close()
   })
 

@@ -74,6 +74,7 @@ onEveryEngine('labels of results that wait', (at, engine) => {
       assert.ok(tries < 20, 'the endless statement counts as long')
       const sent = place.query(newest())
       if ((await Promise.race([sent, sleep(2_000)])) === undefined) waiting = sent
+      else await sleep(250)
     }
     const arrow = fetch(`${url}/query`, {
       method: 'POST',
