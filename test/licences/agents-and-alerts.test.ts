@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AlertClient } from '../alerts/alert-client.ts'
 import { ALICE, signIn } from '../support/demo-user.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { agentToken, McpClient } from '../support/mcp.ts'
 import { until } from '../support/until.ts'
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
@@ -30,7 +30,7 @@ entitlements:
   - { product: SOLO, client: handler, access: realtime, kind: exempt }
 `
 
-onEveryEngine('assistants and alerts with a delay', (at) => {
+onEveryEngineInLongRuns('assistants and alerts with a delay', (at) => {
   let place: TablePlace
   let agent: McpClient
   let receiver: WebhookReceiver

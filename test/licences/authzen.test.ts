@@ -1,7 +1,7 @@
 /** Decisions for other programs: the AuthZEN Authorization API 1.0, with the requests of the OpenID conformance suite and its fixture. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { basic, type LicenceServer, startLicenceServer } from './licence-server.ts'
 
 const FIXTURE = `
@@ -25,7 +25,7 @@ entitlements:
   - { product: NYSE.L1, client: robot, access: realtime, until: 2090-01-01 }
 `
 
-onEveryEngine('AuthZEN', (place) => {
+onEveryEngineInLongRuns('AuthZEN', (place) => {
   let server: LicenceServer
   before(async () => {
     server = await startLicenceServer(place(), FIXTURE, { flags: { '--authzen': 'true' } })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { signIn } from '../support/demo-user.ts'
-import { onEveryEngine, shortOnSqlite } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import type { EventClient } from '../support/event-client.ts'
 import { until } from '../support/until.ts'
 import { FEEDS, type Follower, follow, publish } from './feeds/feed-licences.ts'
@@ -26,7 +26,7 @@ entitlements:
 /** A place that another displaces has ended long before. */
 const LONGER_MS = 1_500
 
-onEveryEngine('a place that is displaced', (at, engine) => {
+onEveryEngineInLongRuns('a place that is displaced', (at, engine) => {
   let place: TablePlace
   before(async () => {
     place = tablePlace(await startLicenceServer(at(), DECLARED))
@@ -174,7 +174,7 @@ onEveryEngine('a place that is displaced', (at, engine) => {
     }
   })
 
-  test('a sign-in whose place does not become free in time can try again', shortOnSqlite(engine), async () => {
+  test('a sign-in whose place does not become free in time can try again', async () => {
     const body = { User: 'alice', Product: 'NYSE', Place: 'a desk', Seconds: 300 }
     const take = () => place.server.send('POST', '/licences/places', { token: place.server.handler, body })
     await until('another program has the place', 5_000, async () => (await take()).status === 201)

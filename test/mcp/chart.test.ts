@@ -3,14 +3,14 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { buildConsole } from '../../packages/console/build.js'
 import { ADMIN, signIn } from '../support/demo-user.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { agentToken, McpClient } from '../support/mcp.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 
 const UI = { capabilities: { extensions: { 'io.modelcontextprotocol/ui': {} } } }
 const SERIES = 'SELECT i, i * 2 AS twice FROM generate_series(1, :last) AS i ORDER BY i'
 
-onEveryEngine('charts of agents', (place) => {
+onEveryEngineInLongRuns('charts of agents', (place) => {
   let server: TestServer
   let client: McpClient
   let admin: string

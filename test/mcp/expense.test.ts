@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ADMIN, signIn } from '../support/demo-user.ts'
-import { onEveryEngine, openPlace } from '../support/engines.ts'
+import { onEveryEngine, onEveryEngineInLongRuns, openPlace } from '../support/engines.ts'
 import { agentToken, type Envelope, McpClient } from '../support/mcp.ts'
 import { createTestClock, startTestServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -121,7 +121,7 @@ onEveryEngine('expense of agents', (place) => {
   })
 })
 
-onEveryEngine('long statements of agents', (place) => {
+onEveryEngineInLongRuns('long statements of agents', (place) => {
   test('watches and live charts count among the two statements of a user, and end with the question as queries do', async () => {
     const flags = { '--demo': 'true', '--limit-mcp': '', '--agent-seconds': '2', '--query-seconds': '60' }
     const server = await startTestServer(place(), { flags })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ADMIN, signIn } from '../support/demo-user.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { agentToken, McpClient } from '../support/mcp.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 const STATEMENT = 'SELECT id, name FROM items WHERE id < :most'
 const WATCH = { statement: STATEMENT, parameters: { most: 100 } }
 
-onEveryEngine('watches of agents', (place) => {
+onEveryEngineInLongRuns('watches of agents', (place) => {
   let server: TestServer
   let client: McpClient
   let admin: string

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { onEveryEngine, shortOnSqlite } from '../../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../../support/engines.ts'
 import { until } from '../../support/until.ts'
 import { errorFields, message } from '../../support/wire-client.ts'
 import { startLicenceServer } from '../licence-server.ts'
@@ -21,7 +21,7 @@ const ENDLESS =
 /** How long statements wait for their turn. */
 const WAIT_MS = 4_000
 
-onEveryEngine('labels of results that wait', (at, engine) => {
+onEveryEngineInLongRuns('labels of results that wait', (at) => {
   let place: TablePlace
   /** When each row was known to be committed, in the order of their commits. */
   const committed: number[] = []
@@ -58,7 +58,7 @@ onEveryEngine('labels of results that wait', (at, engine) => {
     }
   }
 
-  test('AsOf is that of the rows, however long the result has waited', shortOnSqlite(engine), async () => {
+  test('AsOf is that of the rows, however long the result has waited', async () => {
     const { url, alice } = place.server
     const stop = insertTimes()
     const statement = 'SELECT id FROM ticks LIMIT 1'
