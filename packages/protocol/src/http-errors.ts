@@ -201,7 +201,7 @@ export const HTTP_ERRORS = {
     status: 503,
     title: 'What readers with a delay see is not kept yet',
     advice:
-      'Try again after the time in `Retry-After`. Rows of a table are copied first, and shown when the copy is as old as the delay; a change of its columns begins this anew. Feeds in [NATS](feeds-nats.md) cannot be read with a delay: real-time access is needed.',
+      'Try again after the time in `Retry-After`. Rows of a table are copied first, and shown when the copy is as old as the delay; a change of its columns begins this anew.',
   },
   'licence.unknown': {
     status: 404,

@@ -139,7 +139,7 @@ async function openEngine(options: FeedsOptions, onError: (error: unknown) => vo
       const { openFeedsInNats } = await import('./nats/nats.ts')
       const isDeclared = async (generation: string) =>
         (await definitions.list()).some((feed) => feed.generation === generation)
-      return openFeedsInNats(place, { clock, logger, metrics, isDeclared, onError })
+      return openFeedsInNats(place, { clock, logger, metrics, isDeclared, onError, onMoved })
     }
   }
 }

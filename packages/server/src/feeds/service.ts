@@ -147,16 +147,6 @@ export class FeedService {
     }
     if (source !== undefined) return source
     const { name } = feed.definition
-    // It stays so: there is no use in another try.
-    if ((await this.#engine)?.name === 'nats')
-      throw new Refusal(
-        'Licence.NotReady',
-        503,
-        `The feed ${name} is in NATS, where feeds cannot be read with a delay`,
-        {
-          members: { Products: [] },
-        },
-      )
     throw new Refusal('Licence.NotReady', 503, `The feed ${name} cannot be read with a delay`, {
       members: { Products: [] },
       headers: { 'retry-after': '5' },

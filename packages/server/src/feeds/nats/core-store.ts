@@ -33,7 +33,7 @@ export class CoreStore implements FeedStore {
     this.#feed = feed
   }
 
-  /** NATS keeps no earlier states. */
+  /** NATS keeps nothing of it. */
   delayed(): undefined {}
 
   async update(feed: Feed): Promise<void> {

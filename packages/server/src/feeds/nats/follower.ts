@@ -1,7 +1,7 @@
 /** Passes on what is appended to a stream: a push consumer that is created again from the last message when one is missing. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Msg, Subscription } from '@nats-io/transport-node'
-import type { Follower, Following, StoredMessage } from '../engine.ts'
+import type { Follower, Following, Page, StoredMessage } from '../engine.ts'
 import type { Feed } from '../feed.ts'
 import type { Nats } from './connection.ts'
 import { type Delivered, delivered, readMessage, type Skipped } from './delivered.ts'
@@ -24,6 +24,8 @@ export interface FollowedFeed {
   definition(): Feed
   /** A purge, by this node or another; also numbers that have gone back, because NATS has lost messages. */
   learnEpoch(epoch: string): void
+  /** Messages that the stream may have no more, if others are kept elsewhere; undefined where they are gone. */
+  missed?(after: number): Promise<Page> | undefined
   /** Numbers have gone back: positions from before are worthless. */
   beginEpoch(): Promise<string>
 }
@@ -264,8 +266,24 @@ export class StreamFollower implements Following {
     if (head.last < this.#through) {
       this.#through = head.last
       this.#purged(await this.#feed.beginEpoch())
-    } else this.#compareEpoch(head)
+    } else {
+      this.#compareEpoch(head)
+      await this.#passOnMissed(head)
+    }
     if (this.#consumer === undefined && !this.#isStopped) await this.#open()
+  }
+
+  /** What was cut from the stream while there was no consumer. */
+  async #passOnMissed({ places }: Head): Promise<void> {
+    while (this.#through + 1 < places.first && !this.#isStopped) {
+      const page = await this.#feed.missed?.(this.#through)
+      if (page === undefined || page.through <= this.#through) return
+      this.#through = page.through
+      this.#follower.deliver(
+        page.messages.filter(({ topic }) => this.#wanted.has(topic)),
+        page.through,
+      )
+    }
   }
 
   /** The message of a purge may have expired. */

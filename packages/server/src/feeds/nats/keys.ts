@@ -1,4 +1,4 @@
-/** Idempotency keys of publishers: a stream of their own, in which each key is a subject that only one request can create. */
+/** Idempotency keys of publishers: a stream of their own, in which each key is a subject that only one request can create. Also which delays nodes need. */
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PublishOnce } from '../engine.ts'
@@ -85,6 +85,18 @@ export class Keys {
     await this.#nats.run(() => this.#nats.streams.purge(STREAM, { filter })).catch(unless(STREAM_NOT_FOUND))
   }
 
+  /** A node needs the delay of a feed at this time. */
+  async declareDelay(generation: string, delay: number, time: number): Promise<void> {
+    await this.#create()
+    await this.#write(delayPlace(generation, delay), { fingerprint: '', time, seq: undefined }, { isNew: false })
+  }
+
+  /** When a node needed the delay last; undefined if none did. */
+  async readDelay(generation: string, delay: number): Promise<number | undefined> {
+    await this.#create()
+    return (await this.#read(delayPlace(generation, delay)))?.time
+  }
+
   async #read(subject: string): Promise<Entry | undefined> {
     const found = await this.#nats
       .run(() => this.#nats.streams.getMessage(STREAM, { last_by_subj: subject }))
@@ -130,6 +142,11 @@ function keyPlace(generation: string, owner: string, key: string): { readonly id
     .update(JSON.stringify([generation, owner, key]))
     .digest('base64url')
   return { id, subject: `${KEYS_ROOT}.${encodeToken(generation)}.${id}` }
+}
+
+/** No id of a key is as short. */
+function delayPlace(generation: string, delay: number): string {
+  return `${KEYS_ROOT}.${encodeToken(generation)}.delay-${delay}`
 }
 
 /** The error in the reply to a published message; undefined if it is stored. */

@@ -2,7 +2,7 @@
 import type { Clock } from 'gatehouse-protocol'
 import type { Logger } from '../../telemetry/log.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import type { FeedEngine } from '../engine.ts'
+import type { FeedEngine, OnMoved } from '../engine.ts'
 import { openNatsFeeds } from './engine.ts'
 
 export interface NatsPlace {
@@ -23,13 +23,15 @@ export interface NatsEnv {
   /** Whether a feed is declared, of which a stream has the generation. */
   readonly isDeclared: (generation: string) => Promise<boolean>
   readonly onError: (error: unknown) => void
+  /** Called when delayed readers are shown messages. */
+  readonly onMoved: OnMoved
 }
 
 /** Other programs may publish as many of them as they like. */
 const LOG_SKIPPED_MS = 60_000
 
 export function openFeedsInNats(place: NatsPlace, env: NatsEnv): Promise<FeedEngine> {
-  const { clock, logger, metrics, isDeclared, onError } = env
+  const { clock, logger, metrics, isDeclared, onError, onMoved } = env
   const { url, credentials, tlsCa, replicas, isAtomic } = place
   let isConnected = false
   let loggedAt = Number.NEGATIVE_INFINITY
@@ -43,6 +45,7 @@ export function openFeedsInNats(place: NatsPlace, env: NatsEnv): Promise<FeedEng
     clock,
     isDeclared,
     onError,
+    onMoved,
     onState(state) {
       if (state.kind === 'connected') logger.info({ server: state.server }, 'connected to NATS')
       else if (state.kind === 'disconnected') logger.error('the connection to NATS was lost: feeds wait for it')

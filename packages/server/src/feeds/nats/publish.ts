@@ -33,6 +33,8 @@ export interface PublishOptions {
   readonly id: string | undefined
   /** Some of the messages may have been stored by an earlier attempt. */
   readonly isRepetition?: boolean
+  /** The stream keeps every message. */
+  readonly keepsAll?: boolean
   /** Publishers take turns. */
   readonly publisher: string
 }
@@ -77,9 +79,10 @@ export class StreamPublisher {
    * Of each topic, a repetition sends only the messages that the stream keeps: a server that was killed knows the ids of these alone, and
    * would store the others again, after them.
    */
-  #choose(feed: Feed, messages: readonly NewMessage[], { isRepetition = false }: PublishOptions): readonly Placed[] {
+  #choose(feed: Feed, messages: readonly NewMessage[], options: PublishOptions): readonly Placed[] {
+    const { isRepetition = false, keepsAll = false } = options
     const placed = messages.map((message, index) => ({ message, index }))
-    if (!isRepetition || !this.#stream.isOurs) return placed
+    if (!isRepetition || keepsAll || !this.#stream.isOurs) return placed
     const most = mostPerTopic(feed)
     const left = new Map<string, number>()
     const isKept = ({ message: { topic, data } }: Placed): boolean => {

@@ -13,6 +13,8 @@ export interface Consumer {
   readonly name: string
   /** About how many messages it will deliver. */
   readonly pending: number
+  /** By the clock of NATS, in milliseconds. */
+  readonly created: number
 }
 
 export async function openConsumer(
@@ -20,7 +22,7 @@ export async function openConsumer(
   stream: string,
   { filter, ...config }: Partial<ConsumerConfig> & { readonly filter: string },
 ): Promise<Consumer> {
-  const { name, num_pending } = await nats.run(() =>
+  const { name, num_pending, created } = await nats.run(() =>
     nats.consumers.add(stream, {
       ack_policy: 'none',
       mem_storage: true,
@@ -30,7 +32,7 @@ export async function openConsumer(
       ...config,
     }),
   )
-  return { name, pending: num_pending }
+  return { name, pending: num_pending, created: Date.parse(created) }
 }
 
 /** Its server removes it after a while otherwise. */
@@ -104,4 +106,16 @@ export async function* pullAll(
   } finally {
     closeConsumer(nats, stream, consumer)
   }
+}
+
+/** The next messages of a subject, from a sequence number of the stream on: at least one, if there is any. */
+export async function pullPage(
+  nats: Nats,
+  stream: string,
+  { filter, place, end }: { readonly filter: string; readonly place: number; readonly end: number },
+): Promise<Delivered[]> {
+  const start = { deliver_policy: 'by_start_sequence', opt_start_seq: Math.max(1, place) } as const
+  const consumer = await openConsumer(nats, stream, { filter, ...start })
+  for await (const page of pullAll(nats, stream, consumer, { end })) return page
+  return []
 }

@@ -51,7 +51,7 @@ export class StreamReads {
 
   async last(feed: Feed, choice: TopicChoice, count: number): Promise<readonly StoredMessage[]> {
     if (count === 0) return []
-    const { first, last } = await this.#stream.head()
+    const { first, last } = (await this.#stream.head()).places
     const newest = await this.#stream.newest(this.#stream.subjects.writeFilter(choice))
     if (newest === undefined) return []
     const end = newest.seq
@@ -103,7 +103,7 @@ export class StreamReads {
       choice,
       isByTopic
         ? { deliver_policy: 'last_per_subject' }
-        : { deliver_policy: 'by_start_sequence', opt_start_seq: after + 1 },
+        : { deliver_policy: 'by_start_sequence', opt_start_seq: await this.#stream.placeAfter(after) },
     )
     for (;;) {
       const all = await pull(nats, this.#stream.name, consumer, options)

@@ -1,14 +1,30 @@
 /** A feed in NATS, whose definition may change from one that is stored to one that is not, and back. */
-import type { FeedStore, Follower, Following, NewMessage, PublishOnce, ReadOptions, TopicPage } from '../engine.ts'
+import type {
+  FeedReads,
+  FeedStore,
+  Follower,
+  Following,
+  NewMessage,
+  PublishOnce,
+  ReadOptions,
+  TopicPage,
+} from '../engine.ts'
 import type { Feed, TopicChoice } from '../feed.ts'
 
+/** What is open stays open where it can. */
+type OpenStore<Store> = (
+  feed: Feed,
+  delays: readonly number[],
+  current: { readonly feed: Feed; readonly store: Store },
+) => Promise<Store>
+
 export class NatsFeedStore<Store extends FeedStore> implements FeedStore {
-  readonly #open: (feed: Feed, current: { feed: Feed; store: Store }) => Promise<Store>
+  readonly #open: OpenStore<Store>
   #store: Store
   #feed: Feed
   #followed: { readonly follower: Follower; following: Following; hasBegun: boolean } | undefined
 
-  constructor(feed: Feed, store: Store, open: (feed: Feed, current: { feed: Feed; store: Store }) => Promise<Store>) {
+  constructor(feed: Feed, store: Store, open: OpenStore<Store>) {
     this.#feed = feed
     this.#store = store
     this.#open = open
@@ -18,12 +34,14 @@ export class NatsFeedStore<Store extends FeedStore> implements FeedStore {
     return this.#store.epoch
   }
 
-  /** NATS keeps no earlier states. */
-  delayed(): undefined {}
+  /** Undefined for a feed of which NATS keeps nothing, and for subjects of another program. */
+  delayed(delay: number): FeedReads | undefined {
+    return this.#store.delayed(delay)
+  }
 
-  async update(feed: Feed): Promise<void> {
+  async update(feed: Feed, delays: readonly number[] = []): Promise<void> {
     const before = this.#store
-    const next = await this.#open(feed, { feed: this.#feed, store: before })
+    const next = await this.#open(feed, delays, { feed: this.#feed, store: before })
     this.#feed = feed
     if (next === before) return
     this.#store = next

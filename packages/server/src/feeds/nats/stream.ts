@@ -15,6 +15,7 @@ const STREAM_NOT_FOUND = 10_059
 const NO_MESSAGE = 10_037
 const NO_ROOM_FOR_BYTES: ReadonlySet<number> = new Set([10_023, 10_028, 10_047])
 const NANOSECONDS = 1e6
+const ANY_SUBJECT = '>'
 
 /** What of a feed is visible to its readers. */
 export interface Rules {
@@ -34,11 +35,16 @@ export function retentionRules({ keep, history, stateTime, natsSubject }: Feed):
   }
 }
 
+/** The sequence numbers of the first and the last message of a stream. Where there is none, the last is the one before the first. */
+export interface Places {
+  readonly first: number
+  readonly last: number
+}
+
 /** The state of the stream at one time. */
 export interface Head {
-  readonly first: number
-  /** When its first message was stored. */
-  readonly firstTime: number
+  readonly places: Places
+  /** The number of its last message. */
   readonly last: number
   readonly messages: number
   readonly bytes: number
@@ -47,6 +53,12 @@ export interface Head {
   readonly epoch: string
   /** Messages up to this number may have been removed without a trace. */
   readonly cut: number
+  /** That of the feed, as in the mark. */
+  readonly generation: string | undefined
+  /** Every message is kept until all readers have it, however late: what they see of it is in copies. */
+  readonly isLog: boolean
+  /** By the clock of its server, in milliseconds; undefined with versions before 2.10. */
+  readonly time: number | undefined
 }
 
 /** What is kept in the description of the stream. */
@@ -62,9 +74,13 @@ export class FeedStream {
   readonly subjects: Subjects
   /** Another program's is only read. */
   readonly isOurs: boolean
+  /** What JetStream stores in addition to the subject and the data of a message: its own fields and the headers of Gatehouse. */
+  readonly recordBytes: number = 75
   readonly #nats: Nats
   /** Creates the stream again, which somebody has deleted. */
   restore: (() => Promise<void>) | undefined
+  /** Called when another node has made it a log. */
+  onLog: (() => void) | undefined
 
   constructor(nats: Nats, name: string, subjects: Subjects, isOurs: boolean) {
     this.#nats = nats
@@ -74,29 +90,56 @@ export class FeedStream {
   }
 
   async head(): Promise<Head> {
+    const head = readHead(await this.#info())
+    if (head.isLog) this.onLog?.()
+    return head
+  }
+
+  async #info(): Promise<StreamInfo> {
     const found = await findStream(this.#nats, this.name)
-    if (found !== undefined) return readHead(found)
+    if (found !== undefined) return found
     await this.restore?.()
     const restored = await findStream(this.#nats, this.name)
     if (restored === undefined) throw new NatsUnavailable(`NATS has no stream ${this.name}`)
-    return readHead(restored)
+    return restored
   }
 
   async setMark(change: Partial<Mark>): Promise<void> {
     const info = await this.#nats.run(() => this.#nats.streams.info(this.name))
-    const { epoch, cut } = readHead(info)
-    const { generation } = readMark(info)
+    const { epoch, cut, generation } = readHead(info)
     const mark = { epoch, generation, ...change, cut: Math.max(cut, change.cut ?? 0) }
     await this.#nats.run(() => this.#nats.streams.update(this.name, { description: describe(mark) }))
   }
 
+  /** The sequence number from which on the stream has the messages after a number. */
+  async placeAfter(seq: number): Promise<number> {
+    return seq + 1
+  }
+
   /** The message of a subject with the highest number; the subject may be a pattern. */
-  newest(subject: string): Promise<Delivered | undefined> {
+  newest(subject = ANY_SUBJECT): Promise<Delivered | undefined> {
     return this.#get({ last_by_subj: subject })
   }
 
   first(subject: string): Promise<Delivered | undefined> {
-    return this.#get({ seq: 1, next_by_subj: subject })
+    return this.next(1, subject)
+  }
+
+  /** The first message of a subject from a sequence number on. */
+  next(place: number, subject = ANY_SUBJECT): Promise<Delivered | undefined> {
+    return this.#get({ seq: Math.max(1, place), next_by_subj: subject })
+  }
+
+  /** The sequence number from which on no message is one of these, which come first; the one after the last where all are. */
+  async placeAfterAll(isOne: (message: Delivered) => boolean, { first, last }: Places): Promise<number> {
+    let [low, high] = [first, last + 1]
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2)
+      const found = await this.next(middle)
+      if (found !== undefined && isOne(found)) low = found.place + 1
+      else high = middle
+    }
+    return low
   }
 
   /** How many messages of a subject it holds. */
@@ -121,11 +164,12 @@ export class FeedStream {
     return found === null ? undefined : storedAs(found)
   }
 
-  /** Removes messages before a number, of all topics or of one subject. */
-  async purgeBefore(seq: number, filter?: string): Promise<void> {
+  /** Removes messages before a sequence number, of all topics or of one subject. */
+  async purgeBefore(place: number, filter?: string): Promise<void> {
     // Nothing is before the first; JetStream would take it for a purge without a bound.
-    if (seq <= 1) return
-    await this.#nats.run(() => this.#nats.streams.purge(this.name, filter === undefined ? { seq } : { seq, filter }))
+    if (place <= 1) return
+    const bound = filter === undefined ? { seq: place } : { seq: place, filter }
+    await this.#nats.run(() => this.#nats.streams.purge(this.name, bound))
   }
 }
 
@@ -135,24 +179,35 @@ export interface OwnStreamOptions {
   readonly isDeclared: (generation: string) => Promise<boolean>
 }
 
-/** Creates the stream, or changes it so that it fits the definition. */
+/**
+ * Creates the stream, or changes it so that it fits the definition. `isLog`: every message is kept until all readers have it. Once it is a
+ * log it remains one, as only the copies have what is older.
+ */
 export async function openOwnStream(
   nats: Nats,
   feed: Feed,
   { replicas, isDeclared }: OwnStreamOptions,
+  isLog: boolean,
 ): Promise<FeedStream> {
   const name = streamName(feed.name)
   const subjects = Subjects.ofFeed(feed.name)
-  const config = buildConfig(feed, name, subjects, nats, replicas)
   const stream = new FeedStream(nats, name, subjects, true)
   const existing = await findOfGeneration(nats, feed, isDeclared)
+  const wasLog = existing !== undefined && readHead(existing).isLog
+  const config = {
+    ...buildConfig(feed, nats, replicas, isLog || wasLog),
+    name,
+    subjects: [subjects.prefix, subjects.all],
+  }
   if (existing === undefined) {
-    const generation = feed.generation === feed.name ? undefined : feed.generation
+    const generation = markedGeneration(feed)
     const description = describe({ epoch: newEpoch(), cut: 0, generation })
     await withBytesIfPossible(config, (fitting) => nats.run(() => nats.streams.add({ ...fitting, description })))
   } else {
-    await keepHidden(stream, feed, existing)
-    await markUnattended(stream, existing)
+    if (!wasLog) {
+      await keepHidden(stream, feed, existing)
+      await markUnattended(stream, existing)
+    }
     await withBytesIfPossible(config, (fitting) => nats.run(() => nats.streams.update(name, fitting)))
   }
   return stream
@@ -190,12 +245,16 @@ async function findOfGeneration(
   return undefined
 }
 
-/** Streams from before there were generations have the name of their feed. */
-function readGeneration(info: StreamInfo, { name }: DroppedFeed): string {
+/** As it is in the mark: streams from before there were generations have none, and their feeds their names for it. */
+export function markedGeneration({ name, generation }: DroppedFeed): string | undefined {
+  return generation === name ? undefined : generation
+}
+
+export function readGeneration(info: StreamInfo, { name }: DroppedFeed): string {
   return readMark(info).generation ?? name
 }
 
-async function findStream(nats: Nats, name: string): Promise<StreamInfo | undefined> {
+export async function findStream(nats: Nats, name: string): Promise<StreamInfo | undefined> {
   try {
     return await nats.run(() => nats.streams.info(name))
   } catch (error) {
@@ -204,28 +263,27 @@ async function findStream(nats: Nats, name: string): Promise<StreamInfo | undefi
   }
 }
 
-type OwnConfig = Partial<StreamConfig> & Pick<StreamConfig, 'name' | 'subjects'>
+export type OwnConfig = Partial<StreamConfig> & Pick<StreamConfig, 'name' | 'subjects'>
 
-function buildConfig(feed: Feed, name: string, subjects: Subjects, nats: Nats, replicas: number): OwnConfig {
+/** A log is cut by the nodes, when all readers have what is cut. */
+function buildConfig(feed: Feed, nats: Nats, replicas: number, isLog: boolean): Omit<OwnConfig, 'name' | 'subjects'> {
   const { topicTime, historyTime = 0 } = retentionRules(feed)
-  const age = topicTime === undefined ? 0 : Math.max(topicTime, historyTime) + UNATTENDED_MS
+  const age = topicTime === undefined || isLog ? 0 : Math.max(topicTime, historyTime) + UNATTENDED_MS
   return {
-    name,
-    subjects: [subjects.prefix, subjects.all],
-    storage: 'file',
-    retention: 'limits',
-    discard: 'new',
-    max_msgs_per_subject: mostPerTopic(feed),
+    ...STORAGE,
+    max_msgs_per_subject: isLog ? -1 : mostPerTopic(feed),
     max_age: age * NANOSECONDS,
     max_msg_size: feed.messageBytes + HEADER_BYTES,
-    // JetStream also counts headers and subjects, which can be longer than the data.
-    max_bytes: feed.bytes * 2,
+    // JetStream also counts headers and subjects, which can be longer than the data. Of a log it is the bound of what other programs publish.
+    max_bytes: feed.bytes * (isLog ? 4 : 2),
     duplicate_window: (age === 0 ? KEY_MS : Math.min(KEY_MS, age)) * NANOSECONDS,
     num_replicas: replicas,
-    allow_direct: true,
     ...(nats.isAtLeast(2, 12) ? { allow_atomic: true } : {}),
   }
 }
+
+/** Of each stream that is ours. */
+export const STORAGE = { storage: 'file', retention: 'limits', discard: 'new', allow_direct: true } as const
 
 /** How many messages of a topic our stream holds: one more than readers see, which tells that there were others. */
 export function mostPerTopic(feed: Feed): number {
@@ -234,7 +292,10 @@ export function mostPerTopic(feed: Feed): number {
 }
 
 /** JetStream reserves the bytes of all streams; where it has not as many, the bound is that of the nodes alone. */
-async function withBytesIfPossible(config: OwnConfig, act: (config: OwnConfig) => Promise<unknown>): Promise<void> {
+export async function withBytesIfPossible(
+  config: OwnConfig,
+  act: (config: OwnConfig) => Promise<unknown>,
+): Promise<void> {
   try {
     await act(config)
   } catch (error) {
@@ -246,7 +307,7 @@ async function withBytesIfPossible(config: OwnConfig, act: (config: OwnConfig) =
 }
 
 /** A longer history does not bring back what readers could not see any more. */
-async function keepHidden(stream: FeedStream, feed: Feed, { config }: StreamInfo): Promise<void> {
+export async function keepHidden(stream: FeedStream, feed: Feed, { config }: StreamInfo): Promise<void> {
   const { perTopic } = retentionRules(feed)
   const before = config.max_msgs_per_subject - 1
   if (before < 1 || !Number.isFinite(perTopic) || perTopic <= before) return
@@ -254,7 +315,7 @@ async function keepHidden(stream: FeedStream, feed: Feed, { config }: StreamInfo
   for (const [subject, count] of await stream.counts(stream.subjects.all)) {
     const hidden = count > before ? await stream.first(subject) : undefined
     if (hidden === undefined) continue
-    await stream.purgeBefore(hidden.seq + 1, subject)
+    await stream.purgeBefore(hidden.place + 1, subject)
     cut = Math.max(cut, hidden.seq)
   }
   if (cut > 0) await stream.setMark({ cut })
@@ -273,7 +334,7 @@ export function newEpoch(): string {
 
 const DESCRIPTION = /^A feed of Gatehouse\. Epoch ([0-9a-f]{1,12}), cut up to (\d+)(?:, generation ([\w-]+))?$/
 
-function describe({ epoch, cut, generation }: Mark): string {
+export function describe({ epoch, cut, generation }: Mark): string {
   return `A feed of Gatehouse. Epoch ${epoch}, cut up to ${cut}${generation === undefined ? '' : `, generation ${generation}`}`
 }
 
@@ -288,11 +349,10 @@ function unknownCut({ max_msgs_per_subject }: StreamConfig, { first_seq, last_se
 }
 
 function readHead(info: StreamInfo): Head {
-  const { config, created, state } = info
-  const { epoch, cut = 0 } = readMark(info)
+  const { config, created, state, ts } = info
+  const { epoch, cut = 0, generation } = readMark(info)
   return {
-    first: state.first_seq,
-    firstTime: Date.parse(state.first_ts),
+    places: { first: state.first_seq, last: state.last_seq },
     last: state.last_seq,
     messages: state.messages,
     bytes: state.bytes,
@@ -300,5 +360,9 @@ function readHead(info: StreamInfo): Head {
     // A stream that was deleted and created again has another.
     epoch: epoch ?? Date.parse(created).toString(36),
     cut: epoch === undefined ? unknownCut(config, state) : cut,
+    generation,
+    // The others of ours have a limit for each topic.
+    isLog: epoch !== undefined && config.max_msgs_per_subject <= 0,
+    time: ts === undefined ? undefined : Date.parse(ts),
   }
 }

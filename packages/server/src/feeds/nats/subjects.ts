@@ -3,6 +3,8 @@ import type { TopicChoice } from '../feed.ts'
 
 const ROOT = 'gatehouse.feeds'
 export const KEYS_ROOT = 'gatehouse.feed-keys'
+/** What readers of feeds with delays see. */
+export const COPIES_ROOT = 'gatehouse.feed-copies'
 
 /** What a token cannot hold, and the escape character itself. */
 const UNFIT = /[%.*>\s\p{Cc}]/gu
@@ -22,6 +24,11 @@ export class Subjects {
 
   static ofFeed(name: string): Subjects {
     return new Subjects(`${ROOT}.${encodeToken(name)}`)
+  }
+
+  /** Of what readers with a delay see of the feed in one of its epochs; 0: without a delay. */
+  static ofCopy(name: string, delay: number, epoch: string): Subjects {
+    return new Subjects(`${COPIES_ROOT}.${encodeToken(name)}.${epoch}.${delay}`)
   }
 
   /** Existing subjects such as `md.prices.>`: topics are what follows the fixed tokens, here `md.prices`. */
@@ -68,6 +75,16 @@ export class Subjects {
 
 export function streamName(feed: string): string {
   return `gatehouse_feed_${feed.replace(UNFIT_IN_STREAM, (character) => escapeBytes(character, '-'))}`
+}
+
+/** No name of a feed is written with a bare hyphen. */
+export function copyName(feed: string, delay: number, epoch: string): string {
+  return `${streamName(feed)}-at-${delay}-${epoch}`
+}
+
+/** Matches the subjects of all copies of a feed. */
+export function copiesOf(feed: string): string {
+  return `${COPIES_ROOT}.${encodeToken(feed)}.>`
 }
 
 /** Whether every subject that matches the second pattern matches the first. */

@@ -7,12 +7,11 @@ import type { Delivered } from './delivered.ts'
 import { openConsumer, pullAll } from './pull.ts'
 import { type FeedStream, type Head, retentionRules } from './stream.ts'
 
+const EVERY_HEADER = { deliver_policy: 'all', headers_only: true } as const
 /** Streams with more messages are not read to count their bytes. */
-const MOST_COUNTED = 20_000
+export const MOST_COUNTED = 20_000
 /** The same for what is only shown, and for the bound of all feeds, which is checked often. */
-const MOST_READ = 2_000
-/** What JetStream stores in addition to the subject and the data of a message: its own fields and the headers of Gatehouse. */
-const RECORD_BYTES = 75
+export const MOST_READ = 2_000
 /** Pages of one list are those of the list when its first page was read. */
 const LIST_MS = 10_000
 
@@ -59,7 +58,7 @@ export class StreamTopics {
   }
 
   estimate({ subjects, bytes, messages }: Head): Usage {
-    const overhead = RECORD_BYTES + this.#stream.subjects.prefix.length
+    const overhead = this.#stream.recordBytes + this.#stream.subjects.prefix.length
     return { topics: subjects, bytes: Math.max(0, bytes - messages * overhead) }
   }
 
@@ -70,7 +69,7 @@ export class StreamTopics {
     const filter = this.#stream.subjects.all
     const newest = await this.#stream.newest(filter)
     if (newest === undefined) return holdings
-    const config = { filter, deliver_policy: 'all', headers_only: true } as const
+    const config = { filter, ...EVERY_HEADER }
     const consumer = await openConsumer(this.#nats, this.#stream.name, config)
     for await (const page of pullAll(this.#nats, this.#stream.name, consumer, { end: newest.seq }))
       for (const { subject, bytes, time, isRemoval } of page) {
@@ -78,6 +77,20 @@ export class StreamTopics {
         if (topic !== undefined) holdings.add(topic, isRemoval ? undefined : bytes, time)
       }
     return holdings
+  }
+
+  /** The bytes of all messages, also of those that no reader sees; estimated where there are more than `most`. */
+  async countBytes(most: number): Promise<number> {
+    const head = await this.#stream.head()
+    if (head.messages > most) return this.estimate(head).bytes
+    const filter = this.#stream.subjects.all
+    const newest = await this.#stream.newest(filter)
+    if (newest === undefined) return 0
+    const consumer = await openConsumer(this.#nats, this.#stream.name, { filter, ...EVERY_HEADER })
+    let sum = 0
+    for await (const page of pullAll(this.#nats, this.#stream.name, consumer, { end: newest.seq }))
+      sum += page.reduce((bytes, one) => bytes + one.bytes, 0)
+    return sum
   }
 
   async #all(feed: Feed, prefix: string): Promise<readonly StoredTopic[]> {
