@@ -9,8 +9,18 @@ import { declareModel } from './suite/model.ts'
 import { declareReads } from './suite/reads.ts'
 import { declareTopics } from './suite/topics.ts'
 
+type Part = (use: () => Workbench) => void
+
+/** What readers and publishers in real time rely on, whether others have a delay or not. */
+export const REALTIME: readonly Part[] = [declareAppends, declareReads, declareTopics, declareFollowing, declareModel]
+export const EVERY_PART: readonly Part[] = [...REALTIME, declareBounds, declareDelays]
+
 /** `open` is called once; every test declares feeds of its own. */
-export function engineSuite(name: string, open: () => Promise<OpenedEngine>, hasDelays = true): void {
+export function engineSuite(
+  name: string,
+  open: () => Promise<OpenedEngine>,
+  parts: readonly Part[] = EVERY_PART,
+): void {
   describe(`the engine ${name}`, () => {
     let bench: Workbench | undefined
     before(async () => {
@@ -20,13 +30,7 @@ export function engineSuite(name: string, open: () => Promise<OpenedEngine>, has
       if (bench === undefined) throw new Error('The engine is used before the hooks ran')
       return bench
     }
-    declareAppends(use)
-    declareReads(use)
-    declareTopics(use)
-    declareBounds(use)
-    declareFollowing(use)
-    declareModel(use)
-    if (hasDelays) declareDelays(use)
+    for (const declare of parts) declare(use)
     after(() => bench?.close())
   })
 }

@@ -1,7 +1,8 @@
 /** Feeds with a delay: what is younger is shown by no way, and what is old enough comes at once, in order, with its label. */
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { onEveryEngine } from '../../support/engines.ts'
+import { after, before, describe, test } from 'node:test'
+import { onEveryEngine, openPlace, type TestPlace } from '../../support/engines.ts'
+import { type NatsServer, startNats, whyWithoutNats } from '../../support/nats-server.ts'
 import { until } from '../../support/until.ts'
 import { type LicenceServer, startLicenceServer } from '../licence-server.ts'
 import { events, FEEDS, type Follower, follow, type Message, publish } from './feed-licences.ts'
@@ -26,11 +27,30 @@ entitlements:
   - { product: LSE, client: handler, access: realtime, kind: exempt }
 `
 
-onEveryEngine('feeds with a delay', (place) => {
+onEveryEngine('feeds with a delay', (place) => declareTests(place))
+
+describe('feeds with a delay in NATS', { skip: whyWithoutNats() ?? false }, () => {
+  let nats: NatsServer
+  let opened: Awaited<ReturnType<typeof openPlace>>
+  before(async () => {
+    nats = await startNats()
+    opened = await openPlace('sqlite')
+  })
+  declareTests(
+    () => opened.place,
+    () => ({ '--nats-url': nats.url }),
+  )
+  after(async () => {
+    await opened?.leave()
+    await nats?.close()
+  })
+})
+
+function declareTests(place: () => TestPlace, flags: () => Record<string, string> = () => ({})): void {
   let server: LicenceServer
   let topics = 0
   before(async () => {
-    server = await startLicenceServer(place(), DECLARED)
+    server = await startLicenceServer(place(), DECLARED, { flags: flags() })
   })
   after(() => server.stop())
 
@@ -242,4 +262,4 @@ onEveryEngine('feeds with a delay', (place) => {
     const { body } = await get('/metrics', server.admin)
     assert.match(String(body), /gatehouse_licence_lateness_seconds_count\{kind="feed"\} [1-9]/)
   })
-})
+}
