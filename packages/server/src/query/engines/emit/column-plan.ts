@@ -170,7 +170,7 @@ class Shapes {
     const { identifier, partGroups } = this.#emission.dialect
     const alias = `s${source.id}`
     const range = `${alias}.${partGroups?.rowId(source.table)} BETWEEN @first AND @last`
-    const from = emitTable(source, this.#emission, range)
+    const from = emitTable(source, this.#emission, { range })
     const names = columns.map((column) => `${alias}.${identifier(this.columns[column] ?? '')}`)
     const conditions = source.filter === undefined ? [range] : []
     if (where !== undefined) conditions.push(emitExpression(where, this.#emission))

@@ -133,7 +133,7 @@ function emitRange(
   where: BoundExpression | undefined,
   emission: Emission,
 ): EmittedRows {
-  const from = emitTable(source, emission, range)
+  const from = emitTable(source, emission, { range })
   const conditions = present(where).map((x) => emitExpression(x, emission))
   return { with: '', from, where: [...(source.filter === undefined ? [range] : []), ...conditions] }
 }
@@ -146,7 +146,7 @@ function emitJoined(
   range: Sql,
   emission: Emission,
 ): EmittedRows {
-  const rows = emitTable(source, emission, range)
+  const rows = emitTable(source, emission, { range })
   const left = source.filter === undefined ? `(SELECT * FROM ${rows} WHERE ${range}) AS s${source.id}` : rows
   const conditions = query.body.kind === 'select' ? [...conjuncts(query.body.where)] : []
   const ctes: Sql[] = []

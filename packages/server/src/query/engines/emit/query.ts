@@ -25,6 +25,7 @@ import { emitAsof, type FromContext, sourceIds } from './asof.ts'
 import type { Dialect, Sql } from './dialect.ts'
 import { type Emission, emitExpression } from './emission.ts'
 import { emitNode } from './expression.ts'
+import { findingConditions } from './finding-conditions.ts'
 import { emitLatest } from './latest.ts'
 import { Placeholders } from './parameters.ts'
 import { emitTextsFit } from './text-limits.ts'
@@ -182,7 +183,7 @@ function emitFrom({ latest, ...select }: BoundSelect, source: Source, emission: 
 function emitSource(source: Source, emission: Emission, context: FromContext): Sql {
   switch (source.kind) {
     case 'table':
-      return emitTable(source, emission)
+      return emitTable(source, emission, { conditions: context.conditions })
     case 'derived':
       nameByOrdinal(source.id, emission)
       return `(${emitQuery(source.query, emission)}) AS s${source.id}`
@@ -216,17 +217,26 @@ function emitSource(source: Source, emission: Emission, context: FromContext): S
 
 const JOIN_WORDS = { inner: 'JOIN', cross: 'JOIN', left: 'LEFT JOIN', right: 'RIGHT JOIN', full: 'FULL JOIN' } as const
 
-/** `range` is a condition on the row identifier, for the rows that the row filter leaves. */
-export function emitTable(source: TableSource, emission: Emission, range?: Sql): Sql {
+export interface TableRows {
+  /** A condition on the row identifier, for the rows that the row filter leaves. */
+  readonly range?: Sql | undefined
+  /** Conditions of the statement: some find the rows beside a row filter. They are applied to its result too. */
+  readonly conditions?: readonly BoundExpression[]
+}
+
+export function emitTable(source: TableSource, emission: Emission, { range, conditions = [] }: TableRows = {}): Sql {
   const { filter, id } = source
   emission.sources.set(id, (_ordinal, name) => `s${id}.${emission.dialect.identifier(name)}`)
   const rows = emitRows(source, emission)
   const fits = emitTextsFit(id, emission)
   if (filter === undefined)
     return fits === undefined ? `${rows} AS s${id}` : `(SELECT * FROM ${rows} AS s${id} WHERE ${fits}) AS s${id}`
-  const conditions = [range, fits, emitExpression(filter, emission)].filter((condition) => condition !== undefined)
+  const finding = conditions
+    .flatMap((condition) => findingConditions(condition, id))
+    .map((condition) => emitExpression(condition, emission))
+  const all = [range, ...finding, fits, emitExpression(filter, emission)].filter((condition) => condition !== undefined)
   // Fenced: a condition of the statement that fails on a hidden row would reveal it.
-  return `(SELECT * FROM ${rows} AS s${id} WHERE ${conditions.join(' AND ')} ${emission.dialect.fence}) AS s${id}`
+  return `(SELECT * FROM ${rows} AS s${id} WHERE ${all.join(' AND ')} ${emission.dialect.fence}) AS s${id}`
 }
 
 /** Changed rows are behind an optimization fence, so that they are always found by their keys. */

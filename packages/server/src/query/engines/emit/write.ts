@@ -12,6 +12,7 @@ import {
 } from 'gatehouse-iql'
 import type { Dialect, RowTracking, Sql } from './dialect.ts'
 import { type Emission, emitExpression } from './emission.ts'
+import { findingConditions } from './finding-conditions.ts'
 import { emitQuery } from './query.ts'
 import { emitTextsFit, limitedValue, rowLengthCheck } from './text-limits.ts'
 
@@ -111,17 +112,25 @@ function emitCondition(
   emission: Emission,
   guard: Sql | undefined,
 ): Sql {
-  const condition = where === undefined ? undefined : emitFiltered(table, where, emission)
+  const condition = where === undefined ? undefined : emitFiltered(table, source, where, emission)
   const conditions = [guard, emitTextsFit(source, emission), condition].filter((sql) => sql !== undefined)
   return conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
 }
 
-/** The binder puts the row filter first. Only CASE keeps an engine from evaluating the other conditions on a hidden row. */
-function emitFiltered(table: TableView, where: BoundExpression, emission: Emission): Sql {
+/**
+ * The binder puts the row filter first. Only CASE keeps an engine from evaluating the other conditions on a hidden row; those that may see one
+ * find the rows.
+ */
+function emitFiltered(table: TableView, source: number, where: BoundExpression, emission: Emission): Sql {
   if (table.rowFilter === undefined || where.kind !== 'logic') return emitExpression(where, emission)
-  const [filter, ...rest] = where.operands.map((operand) => emitExpression(operand, emission))
-  if (rest.length === 0) return `${filter}`
-  return `CASE WHEN ${filter} THEN ${rest.join(' AND ')} ELSE ${emission.dialect.truth(false)} END`
+  const [filter, ...rest] = where.operands
+  if (filter === undefined || rest.length === 0) return emitExpression(where, emission)
+  const emitAll = (conditions: readonly BoundExpression[]) =>
+    conditions.map((condition) => emitExpression(condition, emission))
+  const finding = rest.flatMap((condition) => findingConditions(condition, source))
+  const otherwise = emission.dialect.truth(false)
+  const checked = `CASE WHEN ${emitAll([filter])} THEN ${emitAll(rest).join(' AND ')} ELSE ${otherwise} END`
+  return [...emitAll(finding), checked].join(' AND ')
 }
 
 type Checks = Pick<Insert, 'check' | 'constraints'>
