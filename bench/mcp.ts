@@ -196,7 +196,7 @@ async function startListening(checkout: Checkout): Promise<ListeningServer> {
     return JSON.parse(text === '' ? '{}' : text)
   }
   const write = (statement: string) => post('/query', { Statement: statement })
-  await write("CREATE TABLE watched (id Integer PRIMARY KEY, n Integer) WITH (read = 'Platform/Market')")
+  await write("CREATE TABLE watched (id Integer PRIMARY KEY, n Integer) READ SCOPE 'Platform/Market'")
   await write('INSERT INTO watched (id, n) VALUES (1, 0)')
   const watch = async (bearer: string): Promise<string> => {
     const args = { statement: 'SELECT id, n FROM watched', format: 'json' }
