@@ -6,6 +6,7 @@ export { POSTGRES_TYPES } from './bind/type.ts'
 export { unknownZone, ZONE_WIDTH } from './bind/zone.ts'
 export * from './bound/bound.ts'
 export type { AttributeClaim, ClaimName, Column, Literal, Parameter, WrittenAt } from './bound/bound-leaf.ts'
+export { mapExpression } from './bound/bound-map.ts'
 export type {
   Aggregate,
   Arithmetic,
@@ -19,6 +20,7 @@ export type {
   BoundOrder,
   BoundQuery,
   BoundSelect,
+  DerivedSource,
   GroupKey,
   InList,
   InQuery,

@@ -25,7 +25,7 @@ import { emitAsof, type FromContext, sourceIds } from './asof.ts'
 import type { Dialect, Sql } from './dialect.ts'
 import { type Emission, emitExpression } from './emission.ts'
 import { emitNode } from './expression.ts'
-import { findingConditions } from './finding-conditions.ts'
+import { findingConditions, restrictDerived } from './finding-conditions.ts'
 import { emitLatest } from './latest.ts'
 import { Placeholders } from './parameters.ts'
 import { emitTextsFit } from './text-limits.ts'
@@ -186,7 +186,7 @@ function emitSource(source: Source, emission: Emission, context: FromContext): S
       return emitTable(source, emission, { conditions: context.conditions })
     case 'derived':
       nameByOrdinal(source.id, emission)
-      return `(${emitQuery(source.query, emission)}) AS s${source.id}`
+      return `(${emitQuery(restrictDerived(source, context.conditions), emission)}) AS s${source.id}`
     case 'series': {
       nameByOrdinal(source.id, emission)
       const [start, stop, step] = [source.start, source.stop, source.step].map((value) =>
