@@ -210,7 +210,9 @@ function emitSource(source: Source, emission: Emission, context: FromContext): S
     }
     case 'asof': {
       const left = emitSource(source.left, emission, context)
-      return emitAsof(source, left, emitSource(source.right, emission, context), context, emission)
+      // The closest row is found before a condition leaves it out.
+      const right = emitSource(source.right, emission, { ...context, conditions: [] })
+      return emitAsof(source, left, right, context, emission)
     }
   }
 }
