@@ -41,7 +41,7 @@ export function writePlain(value: unknown): string {
   return cut(plain, LONGEST_VALUE)
 }
 
-/** At most so many characters. */
+/** At most this many characters. */
 export function cut(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most - 1).toWellFormed()}…` : text
 }
